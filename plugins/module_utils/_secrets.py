@@ -1,0 +1,85 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Keep keys out of whatever a server or its log may echo."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+
+MASKED = "********"
+# Shorter secrets would blank out ordinary text; and these words stand for "no key" in many examples.
+_SHORTEST = 4
+_NO_SECRETS = frozenset(("EMPTY", "None", "none", "null", "dummy"))
+
+_KEY_NAMES = r"(?:admin_api_key|api_key|ssl_keyfile_password|admin-api-key|api-key|ssl-keyfile-password|api_key_file_content)"
+# As Python prints them (api_key='x', 'api_key': 'x'), as JSON has them, and as a command line has them.
+_ECHOED = (
+    re.compile(r"""(?P<lead>["']?\b%s["']?\s*[=:]\s*)(?P<quote>["'])(?P<value>(?:\\.|(?!(?P=quote)).)*)(?P=quote)""" % _KEY_NAMES),
+    re.compile(r"""(?P<lead>--%s[= ])(?P<value>[^\s"']+)""" % _KEY_NAMES),
+    re.compile(r"""(?P<lead>\b[Bb]earer\s+)(?P<value>[^\s"',;]+)"""),
+)
+
+
+class Mask:
+    """Replaces known secrets, and values that stand where SGLang prints its keys, by ``********``.
+
+    :arg secrets: the secrets that are known; ``None`` and very short ones are passed over.
+    """
+
+    def __init__(self, secrets: t.Iterable[t.Optional[str]] = ()) -> None:
+        known = {s for s in secrets if s and len(s) >= _SHORTEST and s not in _NO_SECRETS}
+        # The longest first: a secret may hold another one.
+        self._known = sorted(known, key=len, reverse=True)
+
+    def text(self, text: str) -> str:
+        """*text* without secrets."""
+        for secret in self._known:
+            text = text.replace(secret, MASKED)
+        for pattern in _ECHOED:
+            text = pattern.sub(_masked_match, text)
+        return text
+
+    def value(self, value: t.Any) -> t.Any:
+        """A copy of *value* (of any JSON shape) with every string masked, keys of mappings included."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.value(k): self._entry(k, v) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.value(v) for v in value]
+        return value
+
+    def _entry(self, key: t.Any, value: t.Any) -> t.Any:
+        if isinstance(key, str) and isinstance(value, str) and value and re.fullmatch(_KEY_NAMES, key):
+            return MASKED
+        return self.value(value)
+
+
+def _masked_match(match: t.Match[str]) -> str:
+    quote = match.groupdict().get("quote") or ""
+    return f"{match.group('lead')}{quote}{MASKED}{quote}"
+
+
+def read_api_key(api_key: t.Optional[str], api_key_file: t.Optional[str]) -> t.Optional[str]:
+    """The key from the option or from the first line of the file; ``None`` where neither is given.
+
+    :raises Failure: ``unauthorized`` if the file cannot be read or is empty.
+    """
+    if api_key:
+        return api_key
+    if not api_key_file:
+        return None
+    try:
+        with open(api_key_file, encoding="utf-8") as handle:
+            key = handle.readline().strip()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise Failure(
+            "unauthorized", f"The key file '{api_key_file}' cannot be read on this host: {exc}; check its path and mode."
+        ) from exc
+    if not key:
+        raise Failure("unauthorized", f"The key file '{api_key_file}' has an empty first line; write the key there.")
+    return key
