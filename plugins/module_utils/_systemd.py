@@ -20,7 +20,7 @@ _PROPERTIES = (
     "Id LoadState LoadError ActiveState SubState Result UnitFileState InvocationID MainPID NRestarts ExecMainCode ExecMainStatus "
     "ExecMainStartTimestampMonotonic InactiveExitTimestampMonotonic ActiveEnterTimestampMonotonic ControlGroup FragmentPath "
     "DropInPaths NeedDaemonReload StandardOutput StandardError LogLevelMax Environment EnvironmentFiles ExecStart User Restart "
-    "TimeoutStopUSec KillMode KillSignal"
+    "TimeoutStopUSec KillMode KillSignal Job"
 ).split()
 
 

@@ -1,0 +1,216 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Bring a service to a wanted state, and know which invocation was before and which is after."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import log_tail
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import compare, read_argv
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
+
+_POLL_SECONDS = 0.1
+# systemd.exec(5): exit statuses of systemd itself for a command that it could not set up or execute.
+_EXEC_FAILURES = range(200, 246)
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """Bounds in seconds."""
+
+    stop: float
+    start: float
+
+
+class ServiceChange:
+    """One change of a service.
+
+    :arg clock: monotonic seconds; :arg sleep: waits that many seconds.
+    :arg cgroup_root: where the control groups are mounted.
+    """
+
+    def __init__(
+        self,
+        manager: Manager,
+        name: str,
+        timeouts: Timeouts,
+        clock: t.Callable[[], float],
+        sleep: t.Callable[[float], None],
+        reset_failed: bool = True,
+        check_mode: bool = False,
+        cgroup_root: str = "/sys/fs/cgroup",
+    ) -> None:
+        self._manager, self._name, self._timeouts = manager, name, timeouts
+        self._clock, self._sleep = clock, sleep
+        self._reset_failed, self._check_mode = reset_failed, check_mode
+        self._cgroup_root = cgroup_root
+        self._begun = clock()
+        self._before = self._after = manager.show(name)
+        self._changed = False
+        self._reasons: list[str] = []
+        self._stopped_cleanly: t.Optional[bool] = None
+
+    def result(self) -> dict[str, t.Any]:
+        """The documented result keys."""
+        return {
+            "changed": self._changed,
+            "reason": "; ".join(self._reasons),
+            "previous_invocation_id": self._before.invocation_id,
+            "invocation_id": self._after.invocation_id,
+            "main_pid": self._after.main_pid,
+            "stopped_cleanly": self._stopped_cleanly,
+            "elapsed": round(self._clock() - self._begun, 3),
+        }
+
+    def enable(self, enabled: t.Optional[bool]) -> None:
+        """Make the unit start at boot or not; ``None`` leaves it."""
+        file_state = self._before.unit_file_state
+        if enabled is None or not self._before.exists or file_state in ("static", "generated", "transient"):
+            return
+        if enabled == file_state.startswith("enabled"):
+            return
+        self._note("enabled" if enabled else "disabled")
+        if not self._check_mode:
+            self._manager.systemctl("enable" if enabled else "disable", "--quiet", "--", self._name)
+
+    def bring_to(self, wanted: str) -> None:
+        """Do what *wanted* (``converged``, ``restarted``, ``started``, ``stopped``) asks for.
+
+        :raises Failure: ``no_such_unit``, ``stop_failed``, ``unit_invalid``, ``gave_up`` or ``no_permission``.
+        """
+        if not self._before.exists:
+            if self._check_mode:
+                if wanted != "stopped":
+                    self._note("the unit is not there yet and would be started")
+                return
+            raise self._manager.no_such_unit(self._before)
+        if wanted == "stopped":
+            self._bring_down()
+        else:
+            self._bring_up(wanted)
+
+    def _bring_down(self) -> None:
+        if self._before.active_state in ("inactive", "failed"):
+            self._reasons.append("it does not run")
+            return
+        self._note("stopped")
+        if not self._check_mode:
+            self._stop()
+
+    def _bring_up(self, wanted: str) -> None:
+        state = self._before
+        if state.need_daemon_reload and not self._check_mode:
+            self._manager.daemon_reload()
+            state = self._manager.show(self._name)
+        if not state.running or state.active_state == "deactivating":
+            waiting = state.active_state in ("activating", "deactivating")
+            self._note(f"started: it was {'between two processes' if waiting else state.active_state or 'inactive'}")
+            if not self._check_mode:
+                if waiting:
+                    self._stop()
+                self._start()
+            return
+        if wanted == "started":
+            self._reasons.append("it runs")
+            return
+        found = compare(self._manager, state).differences
+        if wanted == "converged" and not found:
+            self._reasons.append("the running process is what the unit describes")
+            return
+        self._note(f"restarted: {'; '.join(found) if found else 'asked for'}")
+        if not self._check_mode:
+            self._stop()
+            self._start()
+
+    def _note(self, reason: str) -> None:
+        self._changed = True
+        self._reasons.append(f"would be {reason}" if self._check_mode and not reason.startswith("the unit") else reason)
+
+    def _stop(self) -> None:
+        """Stop, and return only when no process of the old invocation is left that could hold the port."""
+        deadline = self._clock() + self._timeouts.stop
+        control_group = self._manager.show(self._name).control_group
+        self._manager.systemctl("stop", "--no-block", "--", self._name)
+        state = self._settled(deadline)
+        left = self._processes(control_group)
+        while left and self._clock() < deadline and state is not None:
+            self._sleep(_POLL_SECONDS)
+            left = self._processes(control_group)
+        if state is None or left:
+            raise self._stop_failed(left)
+        self._stopped_cleanly = state.result == "success"
+        self._after = state
+
+    def _stop_failed(self, left: list[int]) -> Failure:
+        who = ", ".join(f"{pid} ({' '.join(read_argv(pid) or ['gone'])[:80]})" for pid in left[:3]) or "none that can be read"
+        return Failure(
+            "stop_failed",
+            f"The unit '{self._name}' still has processes {self._timeouts.stop:g} s after it was told to stop: {who}; "
+            "requests may still be running: wait and repeat, raise stop_timeout, or stop it with 'systemctl kill'.",
+            log_tail=self._log_tail(self._before),
+            **self.result(),
+        )
+
+    def _start(self) -> None:
+        if self._reset_failed:
+            self._manager.systemctl("reset-failed", "--", self._name, check=False)
+        self._manager.systemctl("start", "--no-block", "--", self._name)
+        state = self._settled(self._clock() + self._timeouts.start)
+        self._after = state or self._manager.show(self._name)
+        if state is not None and state.active_state == "active":
+            return
+        raise self._start_failed(self._after, timed_out=state is None)
+
+    def _start_failed(self, state: UnitState, timed_out: bool) -> Failure:
+        ended = f"result '{state.result}', exit status {state.exec_main_status}"
+        if state.exec_main_status in _EXEC_FAILURES:
+            failure_class, why = "unit_invalid", f"systemd could not execute its command ({ended}): check ExecStart, User and paths"
+        elif timed_out:
+            failure_class, why = "gave_up", f"its start job did not end within {self._timeouts.start:g} s: raise start_timeout"
+        else:
+            failure_class, why = "gave_up", f"it is {state.active_state} after the start ({ended}): read log_tail"
+        return Failure(
+            failure_class,
+            f"The unit '{self._name}' did not start, {why}.",
+            log_tail=self._log_tail(state),
+            **self.result(),
+        )
+
+    def _settled(self, deadline: float) -> t.Optional[UnitState]:
+        """The unit's state once no job of it is waiting and none of its changes is under way; ``None`` at the deadline."""
+        while True:
+            state = self._manager.show(self._name)
+            busy = state.properties.get("Job", "0") not in ("", "0") or state.active_state == "deactivating"
+            if not busy:
+                return state
+            if self._clock() >= deadline:
+                return None
+            self._sleep(_POLL_SECONDS)
+
+    def _processes(self, control_group: str) -> list[int]:
+        """The processes in the unit's control group and below it, in the unified or in systemd's own hierarchy."""
+        pids: set[int] = set()
+        if control_group in ("", "/"):
+            return []
+        for hierarchy in ("", "unified", "systemd"):
+            top = os.path.join(self._cgroup_root, hierarchy, control_group.lstrip("/"))
+            for folder, dummy, files in os.walk(top):
+                if "cgroup.procs" in files:
+                    pids.update(_read_pids(os.path.join(folder, "cgroup.procs")))
+        return sorted(pids)
+
+    def _log_tail(self, state: UnitState) -> list[str]:
+        return log_tail(self._manager, self._name, state.invocation_id)
+
+
+def _read_pids(path: str) -> list[int]:
+    try:
+        with open(path, encoding="ascii") as handle:
+            return [int(line) for line in handle if line.strip().isdigit()]
+    except OSError:
+        return []

@@ -1,0 +1,156 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The llmops.sglang contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: server_service
+short_description: Bring the process of an SGLang server in line with its unit
+description:
+  - Starts, stops or restarts the systemd service of an SGLang server. Whether a restart is needed is decided by comparing
+    the process that runs with the unit as its files say now, never by whether this play changed a file; so a play that died
+    after it wrote the unit is repaired by the next one.
+  - It returns when the state change is done and the old process holds no port any more. It says nothing about readiness;
+    that is the work of M(llmops.sglang.wait_for_generation).
+author:
+  - llmops.sglang contributors (@llmops)
+extends_documentation_fragment:
+  - llmops.sglang._attributes
+  - llmops.sglang._unit
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: partial
+    details:
+      - With O(state=restarted) the service is restarted each time.
+options:
+  name:
+    required: true
+  state:
+    description:
+      - V(converged) starts a stopped service and restarts a running one only where its process differs from the unit.
+      - V(restarted) always restarts, V(started) and V(stopped) only start and stop.
+    type: str
+    choices: [converged, restarted, started, stopped]
+    default: converged
+  reset_failed:
+    description:
+      - Whether to clear the failed state and the start limit's counter of the unit before it is started.
+    type: bool
+    default: true
+  stop_timeout:
+    description:
+      - How long, in seconds, a stop may take in all, running requests included.
+    type: int
+    default: 600
+  start_timeout:
+    description:
+      - How long, in seconds, the start job may take, without the loading of the model.
+    type: int
+    default: 90
+  enabled:
+    description:
+      - Whether the unit starts at boot; left as it is where this is not set.
+    type: bool
+"""
+
+EXAMPLES = r"""
+- name: Bring the server in line with its unit
+  llmops.sglang.server_service:
+    name: sglang
+    state: converged
+    enabled: true
+  register: service
+
+- name: Wait until this very invocation generates
+  llmops.sglang.wait_for_generation:
+    name: sglang
+    previous_invocation_id: "{{ service.previous_invocation_id if service.changed else omit }}"
+"""
+
+RETURN = r"""
+reason:
+  description: Why the service was started, stopped or restarted, or why it was not.
+  type: str
+  returned: always
+  sample: "restarted: settings of the unit changed"
+previous_invocation_id:
+  description:
+    - Invocation before this task; empty where the unit had none.
+    - It equals RV(invocation_id) where nothing was restarted.
+  type: str
+  returned: always
+invocation_id:
+  description: Invocation after this task (in check mode, of now); empty where the unit has none.
+  type: str
+  returned: always
+main_pid:
+  description: Main process after this task; 0 where none runs.
+  type: int
+  returned: always
+stopped_cleanly:
+  description:
+    - Whether the old process ended by itself with a success status; null where nothing was stopped.
+  type: bool
+  returned: always
+elapsed:
+  description: Duration of the state change in seconds.
+  type: float
+  returned: always
+failure_class:
+  description: Word for the kind of failure.
+  type: str
+  returned: failure
+log_tail:
+  description: The last log lines of the invocation, at most ten of 400 characters.
+  type: list
+  elements: str
+  returned: failure
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import required_unit
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
+from ansible_collections.llmops.sglang.plugins.module_utils._service_state import ServiceChange, Timeouts
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
+
+
+def main() -> None:
+    spec = {
+        **required_unit(),
+        "state": {"type": "str", "choices": ["converged", "restarted", "started", "stopped"], "default": "converged"},
+        "reset_failed": {"type": "bool", "default": True},
+        "stop_timeout": {"type": "int", "default": 600},
+        "start_timeout": {"type": "int", "default": 90},
+        "enabled": {"type": "bool"},
+    }
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    params = module.params
+    try:
+        change = ServiceChange(
+            manager=Manager(module.run_command, params["scope"]),
+            name=unit_name(params["name"]),
+            timeouts=Timeouts(stop=params["stop_timeout"], start=params["start_timeout"]),
+            reset_failed=params["reset_failed"],
+            check_mode=module.check_mode,
+            clock=time.monotonic,
+            sleep=time.sleep,
+        )
+        change.enable(params["enabled"])
+        change.bring_to(params["state"])
+    except Failure as failure:
+        fail_module(module, failure)
+    module.exit_json(**change.result())
+
+
+if __name__ == "__main__":
+    main()
