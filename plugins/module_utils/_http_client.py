@@ -1,0 +1,143 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""JSON over HTTP with one deadline for the whole call and failures that are told apart.
+
+client = HttpClient.from_params(module.params, base_url)      # or HttpClient(base_url, api_key=...)
+models = client.json("GET", "/v1/models", timeout=5)          # decoded; HttpError unless 2xx and JSON
+answer = client.send("POST", "/generate", {...}, timeout=60)  # Answer, whatever its status
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import sys
+import typing as t
+from urllib.parse import urlsplit
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, missing_dependency
+from ansible_collections.llmops.sglang.plugins.module_utils._http_answer import (
+    Answer,
+    HttpError,
+    error_message,
+    failure_class_of_status,
+    http_error,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._http_call import HAS_REQUESTS, Call, Target
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, read_api_key
+
+__all__ = ["Answer", "HttpClient", "HttpError", "error_message", "failure_class_of_status", "http_error", "secrets_in"]
+
+MAX_BODY = 8 * 1024 * 1024
+SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+
+
+class HttpClient:
+    """One server's base URL with the key, the TLS settings and the proxy rule that go with it."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        headers: t.Mapping[str, t.Any] | None = None,
+        validate_certs: bool = True,
+        ca_path: str | None = None,
+        client_cert: str | None = None,
+        client_key: str | None = None,
+        use_proxy: bool = False,
+    ) -> None:
+        if not HAS_REQUESTS:
+            raise missing_dependency("requests", sys.executable, "to talk to the server")
+        self.scheme, self.host, self.port = _address(base_url)
+        if api_key and not api_key.isprintable():
+            raise Failure("unauthorized", "The API key holds a control character; check the file that it comes from.")
+        # OpenAI's clients want the URL with /v1; here the paths carry it.
+        self.base_url = re.sub(r"/v1$", "", base_url.rstrip("/"))
+        sent = {str(k): str(v).encode("utf-8") for k, v in (headers or {}).items()}
+        if api_key and not any(name.lower() == "authorization" for name in sent):
+            sent["Authorization"] = b"Bearer " + api_key.encode("utf-8")
+        verify: bool | str = (ca_path or True) if validate_certs else False
+        cert = (client_cert, client_key) if client_cert and client_key else client_cert
+        self.mask = Mask(secrets_in(api_key, headers))
+        self._target = Target(sent, verify, cert, use_proxy, self.mask)
+
+    @classmethod
+    def from_params(cls, params: t.Mapping[str, t.Any], base_url: str | None = None) -> HttpClient:
+        """From a module's connection options; base_url where the option of that name is not set."""
+        return cls(
+            params.get("base_url") or base_url or "",
+            api_key=read_api_key(params.get("api_key"), params.get("api_key_file")),
+            headers=params.get("headers"),
+            validate_certs=params.get("validate_certs", True),
+            ca_path=params.get("ca_path"),
+            client_cert=params.get("client_cert"),
+            client_key=params.get("client_key"),
+            use_proxy=bool(params.get("use_proxy")),
+        )
+
+    def url(self, path: str) -> str:
+        """The whole URL of *path*; one that is whole already stays."""
+        return path if path.startswith(("http://", "https://")) else self.base_url + "/" + path.lstrip("/")
+
+    def json(self, method: str, path: str, payload: t.Any = None, *, timeout: float = 60.0) -> t.Any:
+        """The decoded JSON of a 2xx answer; HttpError otherwise."""
+        answer = self.send(method, path, payload, timeout=timeout)
+        if not answer.ok:
+            raise http_error(answer, method, path)
+        return answer.json()
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        payload: t.Any = None,
+        *,
+        timeout: float = 60.0,
+        max_body: int = MAX_BODY,
+        until: bytes | None = None,
+    ) -> Answer:
+        """One request, never followed elsewhere. The answer whatever its status.
+
+        timeout: seconds for all of it, from the name look-up to the body's last byte.
+        until: stop reading once the body holds these bytes (the end mark of a server-sent stream).
+        Raises HttpError where no whole answer came.
+        """
+        return Call(self._target, method, self.url(path), payload, timeout, max_body, until).run()
+
+    def speaks_tls(self, timeout: float = 2.0) -> bool:
+        """Whether the port finishes a TLS handshake (certificates unchecked): plain text went to a TLS port."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        try:
+            plain = socket.create_connection((self.host, self.port), timeout)
+            with plain, context.wrap_socket(plain, server_hostname=self.host):
+                return True
+        except (OSError, ValueError):
+            return False
+
+
+def _address(base_url: str) -> tuple[str, str, int]:
+    """Scheme, host and port of *base_url*. Raises Failure C(bad_request) where it has none."""
+    try:
+        parts = urlsplit(base_url)
+        if parts.scheme in ("http", "https") and parts.hostname:
+            return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        pass
+    raise Failure(
+        "bad_request",
+        f"The base_url '{base_url}' is not an http or https URL with a host; write it as http://host:port.",
+    )
+
+
+def secrets_in(api_key: str | None, headers: t.Mapping[str, t.Any] | None) -> list[str]:
+    """The strings that must not be shown: the key, and the words of headers whose names sound secret."""
+    found = [api_key] if api_key else []
+    for name, value in (headers or {}).items():
+        if SECRET_HEADER.search(str(name)):
+            found.extend(word for word in [str(value), *str(value).split()[1:]] if len(word) > 3)
+    return found
