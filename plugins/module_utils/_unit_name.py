@@ -32,4 +32,6 @@ def unit_name(name: str) -> str:
 
 def closest(name: str, names: t.Iterable[str], count: int = 3) -> list[str]:
     """At most *count* of *names* that look most like *name*, the nearest first."""
-    return difflib.get_close_matches(name, sorted(set(names)), n=count, cutoff=0.6)
+    # The suffix that all units share would make any two names look alike.
+    by_stem = {other.rsplit(".", 1)[0]: other for other in sorted(set(names))}
+    return [by_stem[stem] for stem in difflib.get_close_matches(name.rsplit(".", 1)[0], by_stem, n=count, cutoff=0.6)]

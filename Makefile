@@ -1,0 +1,40 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+WITH_TOOLS = @tests/setup/with_tools.sh
+
+.PHONY: help tools demo demo-quick test test-real test-long lock clean
+
+help:
+	@echo "make demo        the main job on a real SGLang server (the first time it installs that server)"
+	@echo "make demo-quick  the same on the stand-in server, and three lies being caught"
+	@echo "make test        all checks; FULL=1 installs the real servers if they are not there"
+	@echo "make test-real   only the real servers"
+	@echo "make test-long   what is too long for make test"
+	@echo "make tools       only install what the other targets need"
+	@echo "make lock        renew the lock file of the tools"
+	@echo "make clean       remove what was built in this clone"
+
+tools:
+	$(WITH_TOOLS) true
+
+demo:
+	$(WITH_TOOLS) python tests/demo/run.py
+
+demo-quick:
+	$(WITH_TOOLS) python tests/demo/run.py --quick
+
+test:
+	$(WITH_TOOLS) python tests/run.py
+
+test-real:
+	$(WITH_TOOLS) python tests/run.py --only real
+
+test-long:
+	$(WITH_TOOLS) python tests/run.py --long
+
+lock:
+	@tests/setup/lock.sh
+
+clean:
+	rm -rf .build collections tests/output

@@ -1,0 +1,210 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run all checks of the collection, one after the other, and end with plain counts.
+
+Each check is a command; a pytest run counts each of its tests, any other check counts once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
+
+CLONE = pathlib.Path(__file__).resolve().parent.parent
+BUILD = CLONE / ".build"
+# ansible-test wants the collection as real folders of these names, and nothing that git does not know.
+COPY = BUILD / "copy" / "ansible_collections" / "llmops" / "sglang"
+TARGET_PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
+
+
+@dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, title: str, passed: int, failed: int, seconds: float) -> None:
+        self.passed += passed
+        self.failed += failed
+        self.lines.append(f"{'ok  ' if not failed else 'FAIL'} {title}: {passed} passed, {failed} failed, {seconds:.0f} s")
+
+
+def run(title: str, counts: Counts, argv: list[str], cwd: pathlib.Path = CLONE, environ: dict[str, str] | None = None) -> bool:
+    """Run one command that counts as one test."""
+    print(f"\n=== {title}", flush=True)
+    begun = time.monotonic()
+    rc = subprocess.run(argv, cwd=cwd, env={**os.environ, **(environ or {})}, check=False).returncode
+    counts.add(title, int(rc == 0), int(rc != 0), time.monotonic() - begun)
+    return rc == 0
+
+
+def run_pytest(title: str, counts: Counts, paths: list[str], python: str = sys.executable, extra: t.Sequence[str] = ()) -> None:
+    """Run pytest on *paths*; a run that collects nothing counts as failed."""
+    print(f"\n=== {title}", flush=True)
+    report = BUILD / "junit.xml"
+    report.unlink(missing_ok=True)
+    begun = time.monotonic()
+    # The tests' hosts go away with the process that they belong to, however it ends.
+    rc = subprocess.run([python, "-m", "pytest", "-q", f"--junit-xml={report}", *extra, *paths], cwd=CLONE, check=False).returncode
+    passed = failed = 0
+    if report.exists():
+        for suite in ET.parse(report).getroot().iter("testsuite"):
+            number = {key: int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")}
+            # There are no tests that may be left out: a skipped one counts as failed.
+            failed += number["failures"] + number["errors"] + number["skipped"]
+            passed += number["tests"] - number["failures"] - number["errors"] - number["skipped"]
+    if rc != 0 and not failed:
+        failed = 1
+    counts.add(title, passed, failed, time.monotonic() - begun)
+
+
+def working_pythons() -> dict[str, str]:
+    """Interpreters by version that start; a pyenv shim of a version that is not enabled does not."""
+    found = {}
+    for version in TARGET_PYTHONS:
+        roots = sorted(pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"), "versions").glob(f"{version}.*"))
+        for candidate in [*(str(root / "bin" / f"python{version}") for root in roots), shutil.which(f"python{version}") or ""]:
+            if candidate and subprocess.run([candidate, "-c", ""], capture_output=True, check=False).returncode == 0:
+                found[version] = candidate
+                break
+    return found
+
+
+def copy_tree() -> None:
+    shutil.rmtree(BUILD / "copy", ignore_errors=True)
+    names = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=CLONE, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
+    for name in filter(None, names):
+        source = CLONE / name
+        if source.is_file():
+            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, COPY / name, follow_symlinks=False)
+
+
+def static_checks(counts: Counts) -> None:
+    run("ruff format", counts, ["ruff", "format", "--check", "-q", "."])
+    run("ruff check", counts, ["ruff", "check", "-q", "."])
+    run("yamllint", counts, ["yamllint", "-s", "."])
+    run("ansible-lint", counts, ["ansible-lint", "--offline", "--profile", "production", "-q"])
+    run("changelog", counts, ["antsibull-changelog", "lint"])
+    docs = ["antsibull-docs", "lint-collection-docs", "--plugin-docs", "--skip-rstcheck", "--validate-collection-refs", "all"]
+    run("documentation", counts, [*docs, "--check-extra-docs-refs", "."], cwd=COPY)
+
+
+def ansible_test(counts: Counts) -> None:
+    pythons = working_pythons()
+    # Without the shims: ansible-test stops at the first interpreter that does not start.
+    folders = [str(pathlib.Path(sys.executable).parent), *(str(pathlib.Path(p).parent) for p in reversed(pythons.values()))]
+    path = os.pathsep.join([*folders, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"])
+    environ = {"PATH": path, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "copy")}
+    environ["ANSIBLE_CONFIG"] = os.devnull
+    run("ansible-test sanity", counts, ["ansible-test", "sanity", "--local", "--color", "no"], cwd=COPY, environ=environ)
+
+
+def unit_tests(counts: Counts) -> None:
+    run_pytest("unit tests", counts, ["tests/unit"])
+    for version, python in working_pythons().items():
+        run_pytest_on_target(version, python, counts)
+
+
+def run_pytest_on_target(version: str, python: str, counts: Counts) -> None:
+    """The module code's own tests under a Python that a target may have; the environment is kept between runs."""
+    key = f"target-{version}"
+    venv = pathlib.Path(os.environ["LLMOPS_SGLANG_CACHE"]) / key
+    if not (venv / ".complete").exists():
+        shutil.rmtree(venv, ignore_errors=True)
+        subprocess.run([python, "-m", "venv", str(venv)], check=True)
+        packages = ["pytest", "hypothesis", "requests", "jmespath", "ansible-core"]
+        subprocess.run([str(venv / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages], check=True)
+        (venv / ".complete").touch()
+    tests = ["tests/unit/plugins/module_utils", "tests/unit/plugins/modules"]
+    run_pytest(f"unit tests of module code, Python {version}", counts, tests, python=str(venv / "bin/python"))
+
+
+def package_checks(counts: Counts) -> None:
+    """Build, install, and use the playbooks by their full names, with nothing of the clone in reach."""
+    target = BUILD / "installed"
+    shutil.rmtree(target, ignore_errors=True)
+    if not run("galaxy build", counts, ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(BUILD)], cwd=COPY):
+        return
+    tarball = max(BUILD.glob("llmops-sglang-*.tar.gz"), key=lambda p: p.stat().st_mtime)
+    install = ["ansible-galaxy", "collection", "install", str(tarball), "-p", str(target), "--force", "--offline"]
+    run("galaxy install", counts, install)
+    environ = {"ANSIBLE_COLLECTIONS_PATH": str(target), "ANSIBLE_CONFIG": os.devnull}
+    for playbook in sorted((CLONE / "playbooks").glob("*.yml")):
+        name = f"llmops.sglang.{playbook.stem}"
+        argv = ["ansible-playbook", "--syntax-check", "-i", "localhost,", name]
+        run(f"{name} after install", counts, argv, cwd=BUILD, environ=environ)
+
+
+def integration(counts: Counts) -> None:
+    reason = subprocess.run([sys.executable, "tests/hosts/can_boot.py"], cwd=CLONE, capture_output=True, text=True, check=False)
+    if reason.returncode != 0:
+        print(f"Test hosts cannot be booted: {reason.stdout.strip() or reason.stderr.strip()}")
+        counts.add("test hosts", 0, 1, 0)
+        return
+    run_pytest("integration tests", counts, ["tests/integration"])
+    run("molecule", counts, ["molecule", "test", "-s", "default"], cwd=CLONE / "extensions")
+
+
+def real_lane(counts: Counts, wanted: bool) -> str:
+    """Run the tests on the real servers; returns why they did not run, or an empty string."""
+    check = [sys.executable, "tests/real/install.py", "--check"]
+    there = subprocess.run(check, cwd=CLONE, capture_output=True, text=True, check=False)
+    if there.returncode != 0:
+        if not wanted:
+            return f"{' '.join(there.stdout.split()) or 'its cache is not there'}; FULL=1 installs it"
+        if not run("install the real servers", counts, [sys.executable, "tests/real/install.py"]):
+            return "the real servers could not be installed"
+    run_pytest("real lane", counts, ["tests/real"], extra=["-v", "--durations=0"])
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=["static", "sanity", "unit", "package", "integration", "real"], action="append")
+    parser.add_argument("--long", action="store_true", help="run what is too long for every day instead")
+    options = parser.parse_args()
+    # A closed terminal or a cancelled job must end the tests in the same orderly way as Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    BUILD.mkdir(exist_ok=True)
+    counts, only = Counts(), options.only or []
+    full = os.environ.get("FULL") == "1"
+    begun = time.monotonic()
+    if options.long:
+        run_pytest("long tests", counts, ["tests/long"])
+    else:
+        copy_tree()
+        steps: dict[str, t.Callable[[Counts], None]] = {
+            "static": static_checks,
+            "unit": unit_tests,
+            "package": package_checks,
+            "sanity": ansible_test,
+            "integration": integration,
+        }
+        for name, step in steps.items():
+            if not only or name in only:
+                step(counts)
+    reason = "" if options.long or (only and "real" not in only) else real_lane(counts, full)
+    print(f"\n=== all checks, {time.monotonic() - begun:.0f} s")
+    print("\n".join(counts.lines))
+    if reason:
+        print(f"real lane: NOT RUN ({reason})")
+        if only:
+            counts.failed += 1
+    print(f"{counts.passed} passed, {counts.failed} failed")
+    return 1 if counts.failed or not counts.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

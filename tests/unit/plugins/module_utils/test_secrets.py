@@ -1,0 +1,58 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, read_api_key
+
+KEY = "sk-real-secret"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"ServerArgs(api_key='{KEY}', port=1)",
+        f"{{'admin_api_key': '{KEY}'}}",
+        json.dumps({"api_key": KEY}),
+        f"--api-key {KEY} --port 1",
+        f"--admin-api-key={KEY}",
+        f"Authorization: Bearer {KEY}",
+        f"ssl_keyfile_password='{KEY}'",
+    ],
+)
+def test_keys_are_masked_where_servers_print_them_even_if_unknown(text):
+    assert KEY not in Mask().text(text)
+
+
+def test_a_known_secret_is_masked_anywhere():
+    assert Mask([KEY]).value({"a": [f"x{KEY}y", {KEY: 1}]}) == {"a": ["x********y", {"********": 1}]}
+
+
+@pytest.mark.parametrize("word", ["EMPTY", "None", "", None, "abc"])
+def test_words_that_stand_for_no_key_do_not_blank_out_text(word):
+    assert Mask([word]).text("EMPTY None abc") == "EMPTY None abc"
+
+
+def test_the_longer_of_two_secrets_goes_first():
+    assert Mask(["token", "token-long"]).text("token-long") == "********"
+
+
+def test_a_key_is_the_first_line_of_its_file(tmp_path):
+    path = tmp_path / "key"
+    path.write_text("k1\nk2\n")
+    assert read_api_key(None, str(path)) == "k1"
+    assert read_api_key("given", str(path)) == "given"
+    assert read_api_key(None, None) is None
+
+
+@pytest.mark.parametrize("content", [None, "\n"])
+def test_a_key_file_without_a_key_is_a_failure(tmp_path, content):
+    path = tmp_path / "key"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(Failure, match="key file"):
+        read_api_key(None, str(path))
