@@ -125,7 +125,7 @@ def run_pytest_on_target(version: str, python: str, counts: Counts) -> None:
         shutil.rmtree(venv, ignore_errors=True)
         subprocess.run([python, "-m", "venv", str(venv)], check=True)
         packages = ["pytest", "hypothesis", "requests", "jmespath", "ansible-core"]
-        subprocess.run([str(venv / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages], check=True)
+        subprocess.run([str(venv / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *packages], check=True)
         (venv / ".complete").touch()
     tests = ["tests/unit/plugins/module_utils", "tests/unit/plugins/modules"]
     run_pytest(f"unit tests of module code, Python {version}", counts, tests, python=str(venv / "bin/python"))

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 for python in "${OLD_PYTHON:-python3.11}" "${NEW_PYTHON:-python3.13}"; do
     name=$(basename "$python")
     "$python" -m venv "$work/$name"
-    "$work/$name/bin/python" -m pip install --quiet --disable-pip-version-check -r "$setup/dev.in"
+    "$work/$name/bin/python" -m pip install -qq --disable-pip-version-check -r "$setup/dev.in"
     "$work/$name/bin/python" -m pip freeze >"$work/$name.freeze"
 done
 "${NEW_PYTHON:-python3.13}" "$setup/merge_locks.py" "$work/$(basename "${OLD_PYTHON:-python3.11}").freeze" \

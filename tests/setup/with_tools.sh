@@ -62,7 +62,7 @@ make_venv() {
         echo "Installing the Python tools into $venv (once; about a minute or two)"
         rm -rf "$venv"
         "$python" -m venv "$venv"
-        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$setup/dev.lock"
+        "$venv/bin/python" -m pip install -qq --disable-pip-version-check -r "$setup/dev.lock"
         touch "$venv/.complete"
     fi
     flock -u 9
