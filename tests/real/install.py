@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Environment:
-    """One environment: its pip steps, an import that proves it, and its measured size in MB with a CPU build of torch."""
+    """One environment: its pip steps, an import that proves it, its measured size in MB with a CPU build of torch."""
 
     name: str
     steps: tuple[Step, ...]
@@ -233,7 +233,7 @@ class Plan:
             return [f"Everything is installed in {cache_directory()}."]
         lines = [f"To install: {', '.join(self.missing)}, into {cache_directory()}."]
         if self.torch:
-            kind = "a CUDA build (nothing smaller was found; a CPU build in pip's find-links or extra index would be taken)"
+            kind = "a CUDA build (pip takes a CPU build where its configuration shows it one)"
             lines.append(f"pip finds torch as {self.torch.file}, {kind if self.torch.cuda else 'a CPU build'}.")
         size = f"about {self.fetch_mb / 1000:.1f} GB to fetch and {self.disk_mb / 1000:.1f} GB on disk"
         lines.append(f"That is {size}; {self.free_mb / 1000:.1f} GB are free. Python: {self.python or 'none found'}.")
@@ -254,7 +254,7 @@ def make_plan(names: list[str]) -> Plan:
     python = find_python()
     if python is None:
         problems.append(
-            f"Python {PYTHON_VERSION} with venv and ensurepip (Debian 12: python3.11 and python3.11-venv; elsewhere pyenv)"
+            f"Python {PYTHON_VERSION} with venv and ensurepip (Debian 12: package python3.11-venv; elsewhere pyenv)"
         )
     torch = None
     with_torch = [name for name in missing if ENVIRONMENTS[name].torch]
@@ -386,7 +386,7 @@ def install(env: Environment, python: Path) -> None:
         if is_complete(env):
             print(f"{env.name}: complete in {directory}", flush=True)
             return
-        # Begun anew, not taken up: pip takes a package that was half written for an installed one. Its cache has the files.
+        # Begun anew, not taken up: pip takes a half-written package for an installed one.
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         log = directory / "install.log"
