@@ -1,0 +1,129 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Rows as ``journalctl -o json`` prints them, turned into the lines that the program wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+import typing as t
+
+# A line longer than this is handed on in pieces: no log line that matters is, and memory stays bounded.
+LONGEST_LINE = 1024 * 1024
+
+_ANSI = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_BREAKS = re.compile(r"[\r\n]+")
+
+
+class Line(t.NamedTuple):
+    """One line of a program, whole and clean: no colours, no control characters, valid text."""
+
+    text: str
+    timestamp_us: int = 0
+    priority: int = 6
+    source: str = "service"
+    cursor: str = ""
+
+
+def parse_rows(output: str) -> t.Iterator[dict[str, t.Any]]:
+    """The rows in *output*, one JSON object a line; what is no object is passed over."""
+    # Not splitlines(): a message may hold other characters that Python takes for line ends.
+    for text in output.split("\n"):
+        if not text.startswith("{"):
+            continue
+        try:
+            row = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(row, dict):
+            yield row
+
+
+def number(row: dict[str, t.Any], field: str, default: int = 0) -> int:
+    """*field* of *row* as a number; *default* where it is absent or something else."""
+    value = row.get(field)
+    if isinstance(value, (str, int)):
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    return default
+
+
+def message_bytes(value: t.Any) -> t.Optional[bytes]:
+    """The bytes of a MESSAGE, whichever way journalctl printed it; ``None`` where the text was withheld.
+
+    A text is a string, text with control characters or invalid UTF-8 a list of numbers, a field that was written more
+    than once a list of those, and a value that journalctl finds too long (without ``--all``) null.
+    """
+    if isinstance(value, str):
+        try:
+            return value.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return value.encode("utf-8", "replace")
+    if not isinstance(value, list):
+        return None
+    if all(type(item) is int for item in value):
+        try:
+            return bytes(value)
+        except ValueError:
+            return None
+    parts = [part for part in (message_bytes(item) for item in value) if part is not None]
+    return b"\n".join(parts) if parts else None
+
+
+def clean_text(text: str) -> str:
+    """*text* without colours and control characters (tabs stay), and printable as UTF-8."""
+    if "\x1b" in text or "\x9b" in text:
+        text = _ANSI.sub("", text)
+    text = _CONTROL.sub("", text)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def split_lines(raw: bytes) -> list[str]:
+    """The lines in *raw*: a progress bar's carriage returns end a line as line feeds do."""
+    pieces = [clean_text(piece) for piece in _BREAKS.split(raw.decode("utf-8", "replace"))]
+    return [piece for piece in pieces if piece] or [""]
+
+
+class LineAssembler:
+    """Puts together again what journald had to split at LineMax, for each stream on its own.
+
+    Feed it rows in their order; a line comes out when its last piece is in. :attr:`withheld` counts rows without text.
+    """
+
+    def __init__(self, source: str = "service") -> None:
+        self.source = source
+        self.withheld = 0
+        self._open: dict[str, tuple[dict[str, t.Any], list[bytes], int]] = {}
+
+    def feed(self, row: dict[str, t.Any]) -> list[Line]:
+        """The lines that *row* completes."""
+        if "MESSAGE" not in row:
+            return []
+        raw = message_bytes(row["MESSAGE"])
+        if raw is None:
+            self.withheld += 1
+            return []
+        stream = str(row.get("_STREAM_ID") or f"{row.get('_PID')}/{row.get('_TRANSPORT')}")
+        first, parts, size = self._open.pop(stream, (row, [], 0))
+        parts.append(raw)
+        size += len(raw)
+        if row.get("_LINE_BREAK") == "line-max" and size < LONGEST_LINE:
+            self._open[stream] = (first, parts, size)
+            return []
+        return self._lines(first, parts)
+
+    def flush(self) -> list[Line]:
+        """The lines whose last piece never came."""
+        left = [line for first, parts, dummy in self._open.values() for line in self._lines(first, parts)]
+        self._open.clear()
+        return left
+
+    def _lines(self, row: dict[str, t.Any], parts: list[bytes]) -> list[Line]:
+        stamp = number(row, "__REALTIME_TIMESTAMP")
+        priority = number(row, "PRIORITY", 6)
+        cursor = str(row.get("__CURSOR") or "")
+        return [Line(text, stamp, priority, self.source, cursor) for text in split_lines(b"".join(parts))]
