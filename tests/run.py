@@ -35,10 +35,14 @@ class Counts:
     def add(self, title: str, passed: int, failed: int, seconds: float) -> None:
         self.passed += passed
         self.failed += failed
-        self.lines.append(f"{'ok  ' if not failed else 'FAIL'} {title}: {passed} passed, {failed} failed, {seconds:.0f} s")
+        self.lines.append(
+            f"{'ok  ' if not failed else 'FAIL'} {title}: {passed} passed, {failed} failed, {seconds:.0f} s"
+        )
 
 
-def run(title: str, counts: Counts, argv: list[str], cwd: pathlib.Path = CLONE, environ: dict[str, str] | None = None) -> bool:
+def run(
+    title: str, counts: Counts, argv: list[str], cwd: pathlib.Path = CLONE, environ: dict[str, str] | None = None
+) -> bool:
     """Run one command that counts as one test."""
     print(f"\n=== {title}", flush=True)
     begun = time.monotonic()
@@ -47,14 +51,18 @@ def run(title: str, counts: Counts, argv: list[str], cwd: pathlib.Path = CLONE, 
     return rc == 0
 
 
-def run_pytest(title: str, counts: Counts, paths: list[str], python: str = sys.executable, extra: t.Sequence[str] = ()) -> None:
+def run_pytest(
+    title: str, counts: Counts, paths: list[str], python: str = sys.executable, extra: t.Sequence[str] = ()
+) -> None:
     """Run pytest on *paths*; a run that collects nothing counts as failed."""
     print(f"\n=== {title}", flush=True)
     report = BUILD / "junit.xml"
     report.unlink(missing_ok=True)
     begun = time.monotonic()
     # The tests' hosts go away with the process that they belong to, however it ends.
-    rc = subprocess.run([python, "-m", "pytest", "-q", f"--junit-xml={report}", *extra, *paths], cwd=CLONE, check=False).returncode
+    rc = subprocess.run(
+        [python, "-m", "pytest", "-q", f"--junit-xml={report}", *extra, *paths], cwd=CLONE, check=False
+    ).returncode
     passed = failed = 0
     if report.exists():
         for suite in ET.parse(report).getroot().iter("testsuite"):
@@ -71,8 +79,13 @@ def working_pythons() -> dict[str, str]:
     """Interpreters by version that start; a pyenv shim of a version that is not enabled does not."""
     found = {}
     for version in TARGET_PYTHONS:
-        roots = sorted(pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"), "versions").glob(f"{version}.*"))
-        for candidate in [*(str(root / "bin" / f"python{version}") for root in roots), shutil.which(f"python{version}") or ""]:
+        roots = sorted(
+            pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"), "versions").glob(f"{version}.*")
+        )
+        for candidate in [
+            *(str(root / "bin" / f"python{version}") for root in roots),
+            shutil.which(f"python{version}") or "",
+        ]:
             if candidate and subprocess.run([candidate, "-c", ""], capture_output=True, check=False).returncode == 0:
                 found[version] = candidate
                 break
@@ -97,18 +110,30 @@ def static_checks(counts: Counts) -> None:
     run("yamllint", counts, ["yamllint", "-s", "."])
     run("ansible-lint", counts, ["ansible-lint", "--offline", "--profile", "production", "-q"])
     run("changelog", counts, ["antsibull-changelog", "lint"])
-    docs = ["antsibull-docs", "lint-collection-docs", "--plugin-docs", "--skip-rstcheck", "--validate-collection-refs", "all"]
+    docs = [
+        "antsibull-docs",
+        "lint-collection-docs",
+        "--plugin-docs",
+        "--skip-rstcheck",
+        "--validate-collection-refs",
+        "all",
+    ]
     run("documentation", counts, [*docs, "--check-extra-docs-refs", "."], cwd=COPY)
 
 
 def ansible_test(counts: Counts) -> None:
     pythons = working_pythons()
     # Without the shims: ansible-test stops at the first interpreter that does not start.
-    folders = [str(pathlib.Path(sys.executable).parent), *(str(pathlib.Path(p).parent) for p in reversed(pythons.values()))]
+    folders = [
+        str(pathlib.Path(sys.executable).parent),
+        *(str(pathlib.Path(p).parent) for p in reversed(pythons.values())),
+    ]
     path = os.pathsep.join([*folders, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"])
     environ = {"PATH": path, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "copy")}
-    environ["ANSIBLE_CONFIG"] = os.devnull
-    run("ansible-test sanity", counts, ["ansible-test", "sanity", "--local", "--color", "no"], cwd=COPY, environ=environ)
+    environ["ANSIBLE_CONFIG"] = str(BUILD / "none.cfg")
+    run(
+        "ansible-test sanity", counts, ["ansible-test", "sanity", "--local", "--color", "no"], cwd=COPY, environ=environ
+    )
 
 
 def unit_tests(counts: Counts) -> None:
@@ -125,7 +150,10 @@ def run_pytest_on_target(version: str, python: str, counts: Counts) -> None:
         shutil.rmtree(venv, ignore_errors=True)
         subprocess.run([python, "-m", "venv", str(venv)], check=True)
         packages = ["pytest", "hypothesis", "requests", "jmespath", "ansible-core"]
-        subprocess.run([str(venv / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *packages], check=True)
+        subprocess.run(
+            [str(venv / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *packages],
+            check=True,
+        )
         (venv / ".complete").touch()
     tests = ["tests/unit/plugins/module_utils", "tests/unit/plugins/modules"]
     run_pytest(f"unit tests of module code, Python {version}", counts, tests, python=str(venv / "bin/python"))
@@ -135,12 +163,17 @@ def package_checks(counts: Counts) -> None:
     """Build, install, and use the playbooks by their full names, with nothing of the clone in reach."""
     target = BUILD / "installed"
     shutil.rmtree(target, ignore_errors=True)
-    if not run("galaxy build", counts, ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(BUILD)], cwd=COPY):
+    if not run(
+        "galaxy build",
+        counts,
+        ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(BUILD)],
+        cwd=COPY,
+    ):
         return
     tarball = max(BUILD.glob("llmops-sglang-*.tar.gz"), key=lambda p: p.stat().st_mtime)
     install = ["ansible-galaxy", "collection", "install", str(tarball), "-p", str(target), "--force", "--offline"]
     run("galaxy install", counts, install)
-    environ = {"ANSIBLE_COLLECTIONS_PATH": str(target), "ANSIBLE_CONFIG": os.devnull}
+    environ = {"ANSIBLE_COLLECTIONS_PATH": str(target), "ANSIBLE_CONFIG": str(BUILD / "none.cfg")}
     for playbook in sorted((CLONE / "playbooks").glob("*.yml")):
         name = f"llmops.sglang.{playbook.stem}"
         argv = ["ansible-playbook", "--syntax-check", "-i", "localhost,", name]
@@ -148,7 +181,9 @@ def package_checks(counts: Counts) -> None:
 
 
 def integration(counts: Counts) -> None:
-    reason = subprocess.run([sys.executable, "tests/hosts/can_boot.py"], cwd=CLONE, capture_output=True, text=True, check=False)
+    reason = subprocess.run(
+        [sys.executable, "tests/hosts/can_boot.py"], cwd=CLONE, capture_output=True, text=True, check=False
+    )
     if reason.returncode != 0:
         print(f"Test hosts cannot be booted: {reason.stdout.strip() or reason.stderr.strip()}")
         counts.add("test hosts", 0, 1, 0)
@@ -172,7 +207,9 @@ def real_lane(counts: Counts, wanted: bool) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["static", "sanity", "unit", "package", "integration", "real"], action="append")
+    parser.add_argument(
+        "--only", choices=["static", "sanity", "unit", "package", "integration", "real"], action="append"
+    )
     parser.add_argument("--long", action="store_true", help="run what is too long for every day instead")
     options = parser.parse_args()
     # A closed terminal or a cancelled job must end the tests in the same orderly way as Ctrl-C.

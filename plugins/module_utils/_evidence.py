@@ -53,7 +53,9 @@ def collect(
     argv: list[str] = []
     if manager and name:
         state = state or manager.show(name)
-        record.update(invocation_id=state.invocation_id or None, n_restarts=state.n_restarts, main_pid=state.main_pid or None)
+        record.update(
+            invocation_id=state.invocation_id or None, n_restarts=state.n_restarts, main_pid=state.main_pid or None
+        )
         argv = read_argv(state.main_pid, os.path.join(root, "proc")) or [] if state.main_pid else []
         environ = read_environ(state.main_pid, os.path.join(root, "proc")) if state.main_pid else None
         record["simulated_acceptance"] = None if environ is None else bool(environ.get("SGLANG_SIMULATE_ACC_LEN"))
@@ -122,7 +124,9 @@ def _gpus(root: str) -> dict[str, t.Any]:
     for path in sorted(glob.glob(os.path.join(root, "proc/driver/nvidia/gpus/*/information"))):
         match = re.search(r"^Model:\s*(.+)$", _text(path), re.MULTILINE)
         models.append(match.group(1).strip() if match else "unknown")
-    driver = re.search(r"Kernel Module\s+(?:for \S+\s+)?([0-9.]+)", _text(os.path.join(root, "proc/driver/nvidia/version")))
+    driver = re.search(
+        r"Kernel Module\s+(?:for \S+\s+)?([0-9.]+)", _text(os.path.join(root, "proc/driver/nvidia/version"))
+    )
     return {
         "model": ", ".join(sorted(set(models))) or None,
         "count": len(models) or None,

@@ -11,15 +11,7 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 FAILURE_CLASSES = frozenset(
-    """
-    no_such_unit never_started inactive not_restarted crash_loop gave_up bad_arguments out_of_memory port_in_use
-    foreign_listener ambiguous_listener model_load_failed server_crashed unauthorized route_not_found wrong_model
-    tls_mismatch bad_request connection_refused generation_timeout server_error empty_output reasoning_consumed_budget
-    garbage_output condition_not_met no_speculation unstable no_entries no_permission log_truncated rate_limited
-    message_withheld pattern_not_found field_mismatch field_missing ambiguous_match forbidden_match count_mismatch
-    log_level_hidden output_elsewhere no_such_invocation pattern_too_slow unit_invalid rule_violated unknown_flag
-    write_failed stop_failed missing_dependency sandbox_unavailable router_failed drain_timeout
-    """.split()
+    ["no_such_unit", "never_started", "inactive", "not_restarted", "crash_loop", "gave_up", "bad_arguments", "out_of_memory", "port_in_use", "foreign_listener", "ambiguous_listener", "model_load_failed", "server_crashed", "unauthorized", "route_not_found", "wrong_model", "tls_mismatch", "bad_request", "connection_refused", "generation_timeout", "server_error", "empty_output", "reasoning_consumed_budget", "garbage_output", "condition_not_met", "no_speculation", "unstable", "no_entries", "no_permission", "log_truncated", "rate_limited", "message_withheld", "pattern_not_found", "field_mismatch", "field_missing", "ambiguous_match", "forbidden_match", "count_mismatch", "log_level_hidden", "output_elsewhere", "no_such_invocation", "pattern_too_slow", "unit_invalid", "rule_violated", "unknown_flag", "write_failed", "stop_failed", "missing_dependency", "sandbox_unavailable", "router_failed", "drain_timeout"]
 )
 
 

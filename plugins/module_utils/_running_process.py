@@ -98,7 +98,9 @@ def expand_words(words: t.Sequence[str], environ: t.Mapping[str, str]) -> list[s
 def describe_change(before: t.Sequence[str], after: t.Sequence[str]) -> str:
     """The words that only one of two command lines has, for a message; values of key options are left out."""
     old, new = _options(before), _options(after)
-    parts = [f"runs with {' '.join(o)}" for o in old if o not in new] + [f"unit says {' '.join(o)}" for o in new if o not in old]
+    parts = [f"runs with {' '.join(o)}" for o in old if o not in new] + [
+        f"unit says {' '.join(o)}" for o in new if o not in old
+    ]
     shown = "; ".join(parts[:6]) or "the order of the words"
     return shown if len(parts) <= 6 else f"{shown}; and {len(parts) - 6} more"
 
@@ -120,7 +122,9 @@ def _environment_differences(state: UnitState, environ: t.Mapping[str, str]) -> 
     for key, value in state.environment.items():
         if key in from_files or environ.get(key) == value:
             continue
-        found.append("settings of the unit changed" if key == UNIT_FINGERPRINT else f"the environment variable {key} differs")
+        found.append(
+            "settings of the unit changed" if key == UNIT_FINGERPRINT else f"the environment variable {key} differs"
+        )
     if environ.get(SECRETS_FINGERPRINT) != from_files.get(SECRETS_FINGERPRINT):
         found.append("the secrets changed")
     # The fingerprint changes with everything else; alone it stands for settings that show nowhere in the process.
@@ -131,7 +135,9 @@ def _environment_differences(state: UnitState, environ: t.Mapping[str, str]) -> 
 def _read_environment_file(path: str) -> dict[str, str]:
     data = _read(path)
     lines = _text(data or b"").splitlines()
-    return dict(line.strip().partition("=")[::2] for line in lines if "=" in line and not line.lstrip().startswith(("#", ";")))
+    return dict(
+        line.strip().partition("=")[::2] for line in lines if "=" in line and not line.lstrip().startswith(("#", ";"))
+    )
 
 
 def _started_by_interpreter(argv: t.Sequence[str], wanted: t.Sequence[str]) -> bool:

@@ -15,10 +15,15 @@ MASKED = "********"
 _SHORTEST = 4
 _NO_SECRETS = frozenset(("EMPTY", "None", "none", "null", "dummy"))
 
-_KEY_NAMES = r"(?:admin_api_key|api_key|ssl_keyfile_password|admin-api-key|api-key|ssl-keyfile-password|api_key_file_content)"
+_KEY_NAMES = (
+    r"(?:admin_api_key|api_key|ssl_keyfile_password|admin-api-key|api-key|ssl-keyfile-password|api_key_file_content)"
+)
 # As Python prints them (api_key='x', 'api_key': 'x'), as JSON has them, and as a command line has them.
 _ECHOED = (
-    re.compile(r"""(?P<lead>["']?\b%s["']?\s*[=:]\s*)(?P<quote>["'])(?P<value>(?:\\.|(?!(?P=quote)).)*)(?P=quote)""" % _KEY_NAMES),
+    re.compile(
+        r"""(?P<lead>["']?\b%s["']?\s*[=:]\s*)(?P<quote>["'])(?P<value>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"""
+        % _KEY_NAMES
+    ),
     re.compile(r"""(?P<lead>--%s[= ])(?P<value>[^\s"']+)""" % _KEY_NAMES),
     re.compile(r"""(?P<lead>\b[Bb]earer\s+)(?P<value>[^\s"',;]+)"""),
 )
@@ -78,7 +83,8 @@ def read_api_key(api_key: t.Optional[str], api_key_file: t.Optional[str]) -> t.O
             key = handle.readline().strip()
     except (OSError, UnicodeDecodeError) as exc:
         raise Failure(
-            "unauthorized", f"The key file '{api_key_file}' cannot be read on this host: {exc}; check its path and mode."
+            "unauthorized",
+            f"The key file '{api_key_file}' cannot be read on this host: {exc}; check its path and mode.",
         ) from exc
     if not key:
         raise Failure("unauthorized", f"The key file '{api_key_file}' has an empty first line; write the key there.")

@@ -147,7 +147,10 @@ class ServiceChange:
         self._after = state
 
     def _stop_failed(self, left: list[int]) -> Failure:
-        who = ", ".join(f"{pid} ({' '.join(read_argv(pid) or ['gone'])[:80]})" for pid in left[:3]) or "none that can be read"
+        who = (
+            ", ".join(f"{pid} ({' '.join(read_argv(pid) or ['gone'])[:80]})" for pid in left[:3])
+            or "none that can be read"
+        )
         return Failure(
             "stop_failed",
             f"The unit '{self._name}' still has processes {self._timeouts.stop:g} s after it was told to stop: {who}; "
@@ -169,9 +172,15 @@ class ServiceChange:
     def _start_failed(self, state: UnitState, timed_out: bool) -> Failure:
         ended = f"result '{state.result}', exit status {state.exec_main_status}"
         if state.exec_main_status in _EXEC_FAILURES:
-            failure_class, why = "unit_invalid", f"systemd could not execute its command ({ended}): check ExecStart, User and paths"
+            failure_class, why = (
+                "unit_invalid",
+                f"systemd could not execute its command ({ended}): check ExecStart, User and paths",
+            )
         elif timed_out:
-            failure_class, why = "gave_up", f"its start job did not end within {self._timeouts.start:g} s: raise start_timeout"
+            failure_class, why = (
+                "gave_up",
+                f"its start job did not end within {self._timeouts.start:g} s: raise start_timeout",
+            )
         else:
             failure_class, why = "gave_up", f"it is {state.active_state} after the start ({ended}): read log_tail"
         return Failure(

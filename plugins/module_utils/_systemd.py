@@ -16,12 +16,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import cl
 
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 
-_PROPERTIES = (
-    "Id LoadState LoadError ActiveState SubState Result UnitFileState InvocationID MainPID NRestarts ExecMainCode ExecMainStatus "
-    "ExecMainStartTimestampMonotonic InactiveExitTimestampMonotonic ActiveEnterTimestampMonotonic ControlGroup FragmentPath "
-    "DropInPaths NeedDaemonReload StandardOutput StandardError LogLevelMax Environment EnvironmentFiles ExecStart User Restart "
-    "TimeoutStopUSec KillMode KillSignal Job"
-).split()
+_PROPERTIES = ["Id", "LoadState", "LoadError", "ActiveState", "SubState", "Result", "UnitFileState", "InvocationID", "MainPID", "NRestarts", "ExecMainCode", "ExecMainStatus", "ExecMainStartTimestampMonotonic", "InactiveExitTimestampMonotonic", "ActiveEnterTimestampMonotonic", "ControlGroup", "FragmentPath", "DropInPaths", "NeedDaemonReload", "StandardOutput", "StandardError", "LogLevelMax", "Environment", "EnvironmentFiles", "ExecStart", "User", "Restart", "TimeoutStopUSec", "KillMode", "KillSignal", "Job"]
 
 
 @dataclass(frozen=True)
@@ -180,7 +175,9 @@ class Manager:
                 f"run 'systemd-analyze verify {state.name}' on the host.",
             )
         near = closest(state.name, self.unit_names())
-        offer = f"the closest names here are {', '.join(repr(n) for n in near)}" if near else "no name here looks like it"
+        offer = (
+            f"the closest names here are {', '.join(repr(n) for n in near)}" if near else "no name here looks like it"
+        )
         return Failure("no_such_unit", f"There is no unit '{state.name}' on this host: {offer}.")
 
     def exec_start(self, name: str) -> list[str]:
@@ -223,7 +220,9 @@ def parse_properties(text: str) -> dict[str, str]:
 
 def bus_label(name: str) -> str:
     """*name* as the last part of its D-Bus object path."""
-    return "".join(c if c.isascii() and c.isalnum() and (i or not c.isdigit()) else f"_{ord(c):02x}" for i, c in enumerate(name))
+    return "".join(
+        c if c.isascii() and c.isalnum() and (i or not c.isdigit()) else f"_{ord(c):02x}" for i, c in enumerate(name)
+    )
 
 
 def parse_bus_tokens(text: str) -> list[str]:

@@ -46,7 +46,9 @@ def test_a_unit_without_a_command_has_no_words():
     assert Manager(Commands(ExecStart=(0, "a(sasbttttuii) 0", ""))).exec_start("x.service") == []
 
 
-@pytest.mark.parametrize(("name", "label"), [("sglang.service", "sglang_2eservice"), ("9a-b.service", "_39a_2db_2eservice")])
+@pytest.mark.parametrize(
+    ("name", "label"), [("sglang.service", "sglang_2eservice"), ("9a-b.service", "_39a_2db_2eservice")]
+)
 def test_the_object_path_is_escaped(name, label):
     assert bus_label(name) == label
 

@@ -1,0 +1,193 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""What the unit, the server, the drafter and the journal each say of one server, and where they disagree."""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter
+from ansible_collections.llmops.sglang.plugins.module_utils._flags import newest_dest, table_of
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import draft_runner
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import Comparison
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
+
+# Asks a path of the server: decoded JSON, or None where there was no such answer.
+Ask = t.Callable[[str], t.Any]
+
+_SECRET = re.compile(r"api_key|password|secret|token$")
+# What the server reports beside its arguments.
+_NO_ARGUMENTS = frozenset(
+    ["internal_states", "version", "kv_events", "startup_time", "launch_command", "frontend", "status", "max_total_num_tokens", "max_req_input_len"]
+)
+_LONGEST = 400
+
+
+def unit_facts(state: UnitState, comparison: Comparison, argv: t.Sequence[str], mask: Mask) -> dict[str, t.Any]:
+    """The unit as its manager has it, and whether its process is what it describes.
+
+    :returns: ``matches_unit`` is ``None`` where no process runs or it could not be compared whole.
+    """
+    if not state.exists:
+        return {"name": state.name, "state": state.load_state, "invocation_id": None, "matches_unit": None, "argv": []}
+    same = not comparison.differences if comparison.complete or comparison.differences else None
+    return {
+        "name": state.name,
+        "state": state.active_state,
+        "sub_state": state.sub_state,
+        "result": state.result,
+        "enabled": state.unit_file_state,
+        "path": state.fragment_path or None,
+        "drop_ins": state.drop_in_paths,
+        "invocation_id": state.invocation_id or None,
+        "main_pid": state.main_pid or None,
+        "restarts": state.n_restarts,
+        "argv": mask.value(list(argv)),
+        "matches_unit": same if state.running else None,
+        "differences": mask.value(comparison.differences),
+    }
+
+
+def server_facts(ask: Ask, from_argv: t.Callable[[t.Optional[str]], dict[str, t.Any]], mask: Mask) -> dict[str, t.Any]:
+    """What the server says of itself; its arguments under the names of the newest release that has them.
+
+    :arg from_argv: the arguments of the command line for a version: they serve where the server does not tell its own.
+    """
+    info, models = ask("/server_info"), ask("/v1/models")
+    info = info if isinstance(info, dict) else {}
+    version = info.get("version")
+    arguments = resolved_arguments(info, version) if info else from_argv(version)
+    states = [s for s in info.get("internal_states") or [] if isinstance(s, dict)]
+    facts = {
+        "reachable": bool(info or models),
+        "version": version,
+        "model": arguments.get("model_path"),
+        "served_models": _model_names(models),
+        "arguments": {k: _short(v) for k, v in sorted(arguments.items()) if v is not None and not _SECRET.search(k)},
+        "arguments_from": "server" if info else "command_line",
+        "speculation": {
+            "algorithm": arguments.get("speculative_algorithm"),
+            "draft_window_size": arguments.get("speculative_draft_window_size"),
+            "num_draft_tokens": arguments.get("speculative_num_draft_tokens"),
+            # Averages over the life of the server, one for each data-parallel rank that has decoded long enough to report.
+            "lifetime_accept_lengths": [
+                s["avg_spec_accept_length"] for s in states if s.get("avg_spec_accept_length") is not None
+            ],
+        },
+    }
+    return mask.value(facts)
+
+
+def resolved_arguments(info: t.Mapping[str, t.Any], version: t.Optional[str]) -> dict[str, t.Any]:
+    """The arguments in an answer of ``/server_info``, each under the name that the newest release gives it."""
+    try:
+        table = table_of(version)
+    except ValueError:
+        table = table_of(None)
+    found: dict[str, t.Any] = {}
+    for key, value in info.items():
+        if key in _NO_ARGUMENTS:
+            continue
+        flag = table.of_dest(key)
+        name = newest_dest(flag) if flag else key
+        # Where an old and a new name both stand in one answer, the one that is set counts.
+        if found.get(name) is None:
+            found[name] = value
+    return found
+
+
+def drafter_facts(drafter: t.Optional[Drafter]) -> t.Optional[dict[str, t.Any]]:
+    """What the drafter was trained for; ``None`` where the server has none."""
+    if drafter is None:
+        return None
+    return {
+        "path": drafter.path,
+        "trained_window": drafter.sliding_window,
+        "block_size": drafter.block_size,
+        "layer_types": drafter.layer_types,
+        "architectures": drafter.architectures,
+        "unknown_because": drafter.reason or None,
+    }
+
+
+def journal_facts(log: InvocationLog, mask: Mask) -> dict[str, t.Any]:
+    """The fields of the draft-runner line of this invocation, and whether its absence would mean anything."""
+    return {
+        "draft_runner": mask.value(draft_runner(log.lines)),
+        "covers_start": log.covers_start,
+        "incomplete": log.incomplete or None,
+    }
+
+
+def conflicts(
+    unit: t.Mapping[str, t.Any],
+    server: t.Mapping[str, t.Any],
+    drafter: t.Optional[t.Mapping[str, t.Any]],
+    journal: t.Mapping[str, t.Any],
+    argument_window: t.Optional[int],
+) -> list[dict[str, t.Any]]:
+    """Where two of them disagree: ``subject``, ``values`` by their source, and ``msg``.
+
+    :arg argument_window: the draft window on the running command line.
+    """
+    found = []
+    runner = journal.get("draft_runner")
+    windows = {"command line": argument_window}
+    if server.get("arguments_from") == "server":
+        windows["server"] = server["speculation"]["draft_window_size"]
+    if runner is not None and "draft_window_size" in runner:
+        windows["journal"] = runner["draft_window_size"]
+    if len(set(windows.values())) > 1:
+        found.append(_conflict("draft_window", windows, "the draft window differs between its sources"))
+    trained = drafter.get("trained_window") if drafter else None
+    running = windows.get("journal", windows.get("server", argument_window))
+    if trained is not None and trained != running:
+        found.append(
+            _conflict(
+                "trained_window",
+                {"drafter": trained, "running": running},
+                f"the drafter was trained with a window of {trained} tokens and runs with {running}: set draft_window_size",
+            )
+        )
+    trained_block = drafter.get("block_size") if drafter else None
+    block = (runner or {}).get("block_size")
+    if trained_block is not None and block is not None and block > trained_block:
+        found.append(
+            _conflict(
+                "block_size",
+                {"drafter": trained_block, "journal": block},
+                f"the drafter was trained for blocks of {trained_block} tokens and runs with {block}",
+            )
+        )
+    if unit.get("matches_unit") is False:
+        found.append(
+            _conflict(
+                "unit", {"differences": unit["differences"]}, f"a restart is pending: {'; '.join(unit['differences'])}"
+            )
+        )
+    return found
+
+
+def _conflict(subject: str, values: dict[str, t.Any], msg: str) -> dict[str, t.Any]:
+    shown = ", ".join(f"{k}: {v}" for k, v in values.items()) if subject == "draft_window" else ""
+    return {"subject": subject, "values": values, "msg": f"{msg} ({shown})" if shown else msg}
+
+
+def home_of(state: UnitState) -> str:
+    """The home directory that hub caches of the unit's user lie in, as far as it can be told without a look-up."""
+    user = state.properties.get("User", "")
+    return os.path.expanduser(f"~{user}") if user else os.path.expanduser("~")
+
+
+def _model_names(models: t.Any) -> list[str]:
+    data = models.get("data") if isinstance(models, dict) else None
+    return [str(m.get("id")) for m in data if isinstance(m, dict)] if isinstance(data, list) else []
+
+
+def _short(value: t.Any) -> t.Any:
+    return value[:_LONGEST] + "…" if isinstance(value, str) and len(value) > _LONGEST else value

@@ -1,0 +1,218 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The llmops.sglang contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: server_info
+short_description: Tell what runs of an SGLang server, and where its sources disagree
+description:
+  - Reads the unit, the running process, the server's own answers, the drafter's configuration and the journal of the
+    current invocation, and names where two of them disagree.
+  - An unknown unit is no failure; then RV(unit.state) is V(not-found). Keys and secrets are never returned.
+author:
+  - llmops.sglang contributors (@llmops)
+extends_documentation_fragment:
+  - llmops.sglang._attributes
+  - llmops.sglang._attributes.read_only
+  - llmops.sglang._unit
+  - llmops.sglang._connection
+options:
+  name:
+    required: true
+  timeout:
+    description:
+      - How long, in seconds, each question to the server may take. A server whose scheduler hangs does not answer all of
+        them.
+    type: float
+    default: 5
+requirements:
+  - requests
+"""
+
+EXAMPLES = r"""
+- name: Read what runs
+  llmops.sglang.server_info:
+    name: sglang
+  register: info
+
+- name: Refuse a drafter that runs outside of what it was trained for
+  ansible.builtin.assert:
+    that: info.conflicts | length == 0
+    fail_msg: "{{ info.conflicts | map(attribute='msg') | join('; ') }}"
+"""
+
+RETURN = r"""
+unit:
+  description: The unit as its service manager has it.
+  type: dict
+  returned: always
+  contains:
+    name:
+      description: Full name of the unit.
+      type: str
+    state:
+      description: The active state, or the load state where the unit cannot be used.
+      type: str
+      sample: active
+    sub_state:
+      description: The sub-state.
+      type: str
+    result:
+      description: How the last process ended.
+      type: str
+    enabled:
+      description: State of the unit file.
+      type: str
+    path:
+      description: File of the unit.
+      type: str
+    drop_ins:
+      description: Files that add to it.
+      type: list
+      elements: str
+    invocation_id:
+      description: The current invocation, without dashes; null where there is none.
+      type: str
+    main_pid:
+      description: The main process; null where none runs.
+      type: int
+    restarts:
+      description: How often systemd restarted the unit by itself.
+      type: int
+    argv:
+      description: Words of the running command line.
+      type: list
+      elements: str
+    matches_unit:
+      description: Whether the running process is what the unit says now; null where that cannot be told.
+      type: bool
+    differences:
+      description: Why it is not.
+      type: list
+      elements: str
+server:
+  description: What the server says of itself.
+  type: dict
+  returned: always
+  contains:
+    reachable:
+      description: Whether it answered at all.
+      type: bool
+    version:
+      description: Version of the server; null where it does not tell it.
+      type: str
+    model:
+      description: Path or name of the model.
+      type: str
+    served_models:
+      description: Names under which it serves models.
+      type: list
+      elements: str
+    arguments:
+      description: Resolved arguments, under the names of the newest release that has them, without keys.
+      type: dict
+    arguments_from:
+      description: Whether the arguments are the V(server)'s own or those of the V(command_line).
+      type: str
+    speculation:
+      description: Settings and counters of speculative decoding.
+      type: dict
+      contains:
+        algorithm:
+          description: The algorithm.
+          type: str
+        draft_window_size:
+          description: The draft window in tokens.
+          type: int
+        num_draft_tokens:
+          description: Tokens per verify step that are drafted, the block size of DFLASH.
+          type: int
+        lifetime_accept_lengths:
+          description: Mean acceptance length since the start, in tokens per verify step, of each rank that tells it.
+          type: list
+          elements: float
+drafter:
+  description: What the draft model was trained for, by its C(config.json); null where the server has no drafter.
+  type: dict
+  returned: always
+  contains:
+    path:
+      description: Where it lies.
+      type: str
+    trained_window:
+      description: The sliding window in tokens; null where it attends to everything.
+      type: int
+    block_size:
+      description: Tokens of a block.
+      type: int
+    layer_types:
+      description: How many layers there are of each type.
+      type: dict
+    architectures:
+      description: Class names of the model.
+      type: list
+      elements: str
+    unknown_because:
+      description: Why the configuration could not be read; null where it was.
+      type: str
+journal:
+  description: Facts of the current invocation's journal.
+  type: dict
+  returned: always
+  contains:
+    draft_runner:
+      description: Fields of the draft-runner line; null where there is none.
+      type: dict
+    covers_start:
+      description: Whether the rows reach back to the start of the invocation.
+      type: bool
+    incomplete:
+      description: Failure class that forbids conclusions from an absent line; null where the rows are complete.
+      type: str
+conflicts:
+  description: Where two sources disagree, each with C(subject), C(values) and C(msg).
+  type: list
+  elements: dict
+  returned: always
+evidence:
+  description:
+    - The record of what ran, with the invocation, the hash of the command line, versions, model and drafter, GPUs, host and
+      kernel. What cannot be read is null.
+  type: dict
+  returned: always
+failure_class:
+  description: Word for the kind of failure.
+  type: str
+  returned: failure
+log_tail:
+  description: The last log lines of the invocation, at most ten of 400 characters.
+  type: list
+  elements: str
+  returned: failure
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, required_unit
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
+from ansible_collections.llmops.sglang.plugins.module_utils._server_report import report
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
+
+
+def main() -> None:
+    spec = {**required_unit(), **CONNECTION_SPEC, "timeout": {"type": "float", "default": 5}}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    try:
+        manager = Manager(module.run_command, module.params["scope"])
+        result = report(manager, unit_name(module.params["name"]), module.params)
+    except Failure as failure:
+        fail_module(module, failure)
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument, from_argv
+from ansible_collections.llmops.sglang.plugins.module_utils._evidence import changes, collect
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._server_facts import (
+    conflicts,
+    resolved_arguments,
+    server_facts,
+)
+
+
+def window(journal=2048, server=2048, argument_window=2048, trained=2048, matches=True, block=8):
+    return conflicts(
+        {"matches_unit": matches, "differences": ["x"]},
+        {"arguments_from": "server", "speculation": {"draft_window_size": server}},
+        {"trained_window": trained, "block_size": 8},
+        {"draft_runner": {"draft_window_size": journal, "block_size": block}},
+        argument_window,
+    )
+
+
+def test_sources_that_agree_have_no_conflict():
+    assert window() == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "subjects"),
+    [
+        ({"journal": None, "server": None, "argument_window": None}, ["trained_window"]),
+        ({"journal": None}, ["draft_window", "trained_window"]),
+        ({"server": 1024}, ["draft_window"]),
+        ({"matches": False}, ["unit"]),
+        ({"block": 16}, ["block_size"]),
+        ({"trained": None}, []),
+    ],
+)
+def test_each_disagreement_is_named(changed, subjects):
+    assert [c["subject"] for c in window(**changed)] == subjects
+
+
+def test_the_window_of_the_origin_story_is_a_conflict_in_words():
+    (conflict,) = window(journal=None, server=None, argument_window=None)
+    assert (
+        conflict["msg"]
+        == "the drafter was trained with a window of 2048 tokens and runs with None: set draft_window_size"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "key"),
+    [
+        ("0.5.11", "speculative_dflash_draft_window_size"),
+        ("0.5.15.post1", "speculative_draft_window_size"),
+        ("9.9.9", "speculative_draft_window_size"),
+    ],
+)
+def test_the_window_has_one_name_for_all_releases(version, key):
+    assert resolved_arguments({key: 2048}, version)["speculative_draft_window_size"] == 2048
+
+
+def test_keys_never_appear():
+    answers = {
+        "/server_info": {
+            "version": "0.5.15",
+            "api_key": "sk-secret-1",
+            "admin_api_key": "sk-secret-2",
+            "model_path": "/m",
+        },
+        "/v1/models": {"data": [{"id": "sk-secret-1"}]},
+    }
+    facts = server_facts(answers.get, lambda version: {}, Mask(["sk-secret-1"]))
+    assert "sk-secret" not in str(facts)
+    assert facts["version"] == "0.5.15"
+
+
+def test_a_server_that_does_not_answer_is_described_by_its_command_line():
+    facts = server_facts(lambda path: None, lambda version: {"model_path": "/m"}, Mask())
+    assert facts["reachable"] is False
+    assert facts["arguments_from"] == "command_line"
+    assert facts["model"] == "/m"
+
+
+@pytest.mark.parametrize(
+    ("words", "url"),
+    [
+        ([], "http://127.0.0.1:30000"),
+        (["--host", "0.0.0.0", "--port=30001"], "http://127.0.0.1:30001"),
+        (["--host", "::", "--port", "1"], "http://[::1]:1"),
+        (["--host", "fd00::1"], "http://[fd00::1]:30000"),
+        (["--ssl-certfile", "/c", "--port", "1", "--port", "2"], "https://127.0.0.1:2"),
+    ],
+)
+def test_the_base_url_is_where_a_local_client_connects(words, url):
+    assert from_argv(["python", "-m", "sglang.launch_server", *words]) == url
+
+
+def test_a_flag_without_a_value_has_none():
+    assert argument(["--port"], "--port") is None
+
+
+class Unit:
+    def __init__(self, properties):
+        self.properties = properties
+
+    scope = "system"
+
+    def show(self, name):
+        from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
+
+        return UnitState(name, self.properties)
+
+
+@pytest.fixture
+def root(tmp_path):
+    process = tmp_path / "proc" / "7"
+    process.mkdir(parents=True)
+    words = ["python", "--model-path", "/m", "--api-key", "sk-secret", "--speculative-draft-model-path", "/d"]
+    (process / "cmdline").write_bytes(b"".join(w.encode() + b"\0" for w in words))
+    (process / "environ").write_bytes(b"INVOCATION_ID=x\0SGLANG_SIMULATE_ACC_LEN=3\0")
+    gpu = tmp_path / "proc/driver/nvidia/gpus/0000"
+    gpu.mkdir(parents=True)
+    (gpu / "information").write_text("Model: \t\t NVIDIA H200\nIRQ: 1\n")
+    (tmp_path / "proc/driver/nvidia/version").write_text(
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Tue\n"
+    )
+    return tmp_path
+
+
+def test_evidence_names_what_ran_without_its_key(root):
+    unit = Unit({"MainPID": "7", "InvocationID": "a" * 32, "NRestarts": "1"})
+    record = collect(unit, "sglang.service", root=str(root))
+    assert record["invocation_id"] == "a" * 32
+    assert record["model_path"] == "/m"
+    assert record["draft_model_path"] == "/d"
+    assert record["gpu"] == {"model": "NVIDIA H200", "count": 1, "driver": "580.159.04"}
+    assert record["simulated_acceptance"] is True
+    assert "sk-secret" not in str(record)
+
+
+def test_another_key_is_the_same_command_line(root):
+    unit = Unit({"MainPID": "7"})
+    before = collect(unit, "x", root=str(root))["argv_sha256"]
+    path = root / "proc/7/cmdline"
+    path.write_bytes(path.read_bytes().replace(b"sk-secret", b"sk-other!"))
+    assert collect(unit, "x", root=str(root))["argv_sha256"] == before
+    path.write_bytes(path.read_bytes().replace(b"/d", b"/e"))
+    assert collect(unit, "x", root=str(root))["argv_sha256"] != before
+
+
+@pytest.mark.parametrize(
+    "key", ["invocation_id", "n_restarts", "argv_sha256", "sglang_version", "served_model", "model_path"]
+)
+def test_every_change_of_identity_is_told(root, key):
+    before = collect(Unit({"MainPID": "7"}), "x", root=str(root))
+    assert changes(before, dict(before)) == []
+    assert len(changes(before, {**before, key: "other"})) == 1

@@ -1,0 +1,207 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _service_state
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import Comparison
+from ansible_collections.llmops.sglang.plugins.module_utils._service_state import ServiceChange, Timeouts
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
+
+RUNNING = {
+    "LoadState": "loaded",
+    "ActiveState": "active",
+    "MainPID": "7",
+    "InvocationID": "a" * 32,
+    "ControlGroup": "/system.slice/sglang.service",
+    "UnitFileState": "disabled",
+}
+STOPPED = {**RUNNING, "ActiveState": "inactive", "MainPID": "0", "Result": "success", "ControlGroup": ""}
+FAILED = {**STOPPED, "ActiveState": "failed", "Result": "exit-code", "ExecMainStatus": "2"}
+ABSENT = {"LoadState": "not-found", "ActiveState": "inactive"}
+
+
+class Host:
+    """A service manager whose unit follows the verbs; time passes with each sleep."""
+
+    def __init__(self, properties, differences=(), started=None, stop_hangs=False):
+        self.properties, self.started, self.stop_hangs = dict(properties), started, stop_hangs
+        self.verbs, self.now = [], 0.0
+        self.differences = list(differences)
+
+    def show(self, name):
+        return UnitState(name, dict(self.properties))
+
+    def systemctl(self, verb, *dummy, **dummy2):
+        self.verbs.append(verb)
+        if verb == "stop" and not self.stop_hangs:
+            self.properties.update(STOPPED)
+        if verb == "stop" and self.stop_hangs:
+            self.properties["ActiveState"] = "deactivating"
+        if verb == "start":
+            self.properties.update(self.started or {**RUNNING, "InvocationID": "b" * 32, "MainPID": "8"})
+        return 0, "", ""
+
+    def daemon_reload(self):
+        self.verbs.append("daemon-reload")
+        self.properties["NeedDaemonReload"] = "no"
+
+    def no_such_unit(self, state):
+        return Failure("no_such_unit", f"There is no unit '{state.name}'.")
+
+    def clock(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def change(monkeypatch, tmp_path):
+    def make(host, wanted, check_mode=False, **options):
+        monkeypatch.setattr(_service_state, "compare", lambda manager, state: Comparison(host.differences, True))
+        monkeypatch.setattr(_service_state, "log_tail", lambda *a, **k: ["last words"])
+        it = ServiceChange(
+            host,
+            "sglang.service",
+            Timeouts(5, 5),
+            host.clock,
+            host.sleep,
+            check_mode=check_mode,
+            cgroup_root=str(options.get("cgroup_root", tmp_path)),
+        )
+        it.enable(options.get("enabled"))
+        it.bring_to(wanted)
+        return it.result()
+
+    return make
+
+
+def verbs(host):
+    return [v for v in host.verbs if v != "reset-failed"]
+
+
+def test_a_process_that_is_what_the_unit_says_is_left_alone(change):
+    host = Host(RUNNING)
+    result = change(host, "converged")
+    assert not result["changed"]
+    assert verbs(host) == []
+    assert result["previous_invocation_id"] == result["invocation_id"] == "a" * 32
+    assert result["stopped_cleanly"] is None
+
+
+def test_a_process_that_differs_is_restarted_though_no_file_changed(change):
+    host = Host(RUNNING, differences=["settings of the unit changed"])
+    result = change(host, "converged")
+    assert result["changed"]
+    assert verbs(host) == ["stop", "start"]
+    assert result["reason"] == "restarted: settings of the unit changed"
+    assert (result["previous_invocation_id"], result["invocation_id"]) == ("a" * 32, "b" * 32)
+    assert result["stopped_cleanly"] is True
+
+
+def test_an_older_copy_is_reloaded_before_it_is_judged(change):
+    host = Host({**RUNNING, "NeedDaemonReload": "yes"})
+    assert not change(host, "converged")["changed"]
+    assert verbs(host) == ["daemon-reload"]
+
+
+@pytest.mark.parametrize("wanted", ["converged", "restarted", "started"])
+@pytest.mark.parametrize("before", [STOPPED, FAILED])
+def test_a_stopped_service_is_started_with_a_clean_slate(change, wanted, before):
+    host = Host(before)
+    assert change(host, wanted)["changed"]
+    assert host.verbs == ["reset-failed", "start"]
+
+
+def test_a_service_between_two_processes_gets_the_new_unit(change):
+    host = Host({**RUNNING, "ActiveState": "activating", "SubState": "auto-restart", "MainPID": "0"})
+    change(host, "converged")
+    assert verbs(host) == ["stop", "start"]
+
+
+@pytest.mark.parametrize(("state", "wanted"), [(RUNNING, "started"), (STOPPED, "stopped"), (FAILED, "stopped")])
+def test_what_is_already_so_is_no_change(change, state, wanted):
+    host = Host(state)
+    assert not change(host, wanted)["changed"]
+    assert verbs(host) == []
+
+
+def test_check_mode_predicts_and_touches_nothing(change):
+    host = Host(RUNNING, differences=["x"])
+    result = change(host, "converged", check_mode=True, enabled=True)
+    assert result["changed"]
+    assert host.verbs == []
+    assert result["invocation_id"] == "a" * 32
+
+
+def test_check_mode_on_a_fresh_host_is_a_change_and_no_failure(change):
+    assert change(Host(ABSENT), "converged", check_mode=True)["changed"]
+    assert not change(Host(ABSENT), "stopped", check_mode=True)["changed"]
+
+
+def test_an_unknown_unit_is_a_failure(change):
+    with pytest.raises(Failure) as raised:
+        change(Host(ABSENT), "converged")
+    assert raised.value.failure_class == "no_such_unit"
+
+
+def test_processes_that_outlive_the_stop_are_named(change, tmp_path):
+    folder = tmp_path / "system.slice/sglang.service/child"
+    folder.mkdir(parents=True)
+    (folder / "cgroup.procs").write_text("4194305\n")
+    host = Host(RUNNING)
+    with pytest.raises(Failure) as raised:
+        change(host, "restarted", cgroup_root=tmp_path)
+    assert raised.value.failure_class == "stop_failed"
+    assert "4194305" in raised.value.msg
+    assert "start" not in host.verbs
+    assert host.now >= 5
+
+
+def test_a_stop_that_does_not_end_is_a_failure_at_its_deadline(change):
+    host = Host(RUNNING, stop_hangs=True)
+    with pytest.raises(Failure) as raised:
+        change(host, "stopped")
+    assert raised.value.failure_class == "stop_failed"
+    assert raised.value.result["log_tail"] == ["last words"]
+    assert 5 <= host.now < 6
+
+
+@pytest.mark.parametrize(("status", "expected"), [("203", "unit_invalid"), ("2", "gave_up")])
+def test_a_start_that_fails_at_once_says_why(change, status, expected):
+    host = Host(STOPPED, started={**FAILED, "ExecMainStatus": status})
+    with pytest.raises(Failure) as raised:
+        change(host, "converged")
+    assert raised.value.failure_class == expected
+    assert f"exit status {status}" in raised.value.msg
+
+
+def test_a_start_job_that_does_not_end_is_told(change):
+    host = Host(STOPPED, started={**RUNNING, "ActiveState": "activating", "Job": "17"})
+    with pytest.raises(Failure, match="did not end within 5 s"):
+        change(host, "converged")
+
+
+def test_an_unclean_end_is_reported(change):
+    host = Host(RUNNING, differences=["x"])
+    host.systemctl_original = host.systemctl
+
+    def killed(verb, *words, **options):
+        answer = host.systemctl_original(verb, *words, **options)
+        if verb == "stop":
+            host.properties.update(ActiveState="failed", Result="signal")
+        return answer
+
+    host.systemctl = killed
+    assert change(host, "converged")["stopped_cleanly"] is False
+
+
+@pytest.mark.parametrize(("enabled", "verb"), [(True, ["enable"]), (False, []), (None, [])])
+def test_enabling_is_a_change_of_its_own(change, enabled, verb):
+    host = Host(RUNNING)
+    result = change(host, "converged", enabled=enabled)
+    assert verbs(host) == verb
+    assert result["changed"] is bool(verb)
