@@ -1,0 +1,226 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""The record of a benchmark on the host that ran it, whole or still growing, and its Markdown table.
+
+A matrix that is under way lies in a partial record; when it is whole it becomes ``NAME.json`` with the raw requests in
+``NAME.jsonl.gz`` and the table in ``NAME.md`` beside it, each written in one step.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+
+SCHEMA_VERSION = 1
+_RESULT_KEYS = (
+    "context", "concurrency", "run", "valid", "reasons", "output_tokens_per_second", "requests_per_second", "acceptance_length",
+    "acceptance_source", "acceptance_formula", "acceptance_floor_held", "cached_share", "short_outputs", "errors",
+    "error_samples", "requests", "succeeded", "evidence_changes",
+)  # fmt: skip
+_DISTRIBUTIONS = ("ttft_ms", "tpot_ms", "chunk_gap_ms", "e2e_ms")
+# Module results must stay below 64 kB; the rest is evidence and paths.
+_CELLS_BUDGET = 40000
+_MARKDOWN_BUDGET = 10000
+
+
+class PartialRecord:
+    """A matrix under way: what was asked (by its hash), what was learnt, and the cells that are measured."""
+
+    def __init__(self, directory: str, key: t.Mapping[str, t.Any]) -> None:
+        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
+        self.directory = directory
+        self.path = os.path.join(directory, f".partial-{digest}.json")
+        self.rows_path = os.path.join(directory, f".partial-{digest}.jsonl")
+        self.state: dict[str, t.Any] = {}
+
+    def read(self) -> bool:
+        """Take up what lies there; false where there is nothing usable."""
+        try:
+            with open(self.path, encoding="utf-8") as handle:
+                state = json.load(handle)
+        except (OSError, ValueError):
+            return False
+        if not isinstance(state, dict) or state.get("schema_version") != SCHEMA_VERSION:
+            return False
+        self.state = state
+        return True
+
+    def begin(self, state: t.Mapping[str, t.Any]) -> None:
+        """Start over with *state*."""
+        make_directory(self.directory)
+        self.state = {"schema_version": SCHEMA_VERSION, "cells": [], **state}
+        _remove(self.rows_path)
+        self.save()
+
+    def add(self, cell: t.Mapping[str, t.Any], rows: t.Sequence[t.Mapping[str, t.Any]]) -> None:
+        """Keep a measured cell: rows first, so that a record never names rows that are not there."""
+        try:
+            with open(self.rows_path, "a", encoding="utf-8") as handle:
+                for row in rows:
+                    handle.write(json.dumps(row, separators=(",", ":")) + "\n")
+        except OSError as exc:
+            raise _unwritable(self.rows_path, exc) from exc
+        self.state["cells"].append(dict(cell))
+        self.save()
+
+    def save(self) -> None:
+        """Write the state in one step."""
+        write_atomically(self.path, json.dumps(self.state).encode())
+
+    def rows(self) -> t.Iterator[str]:
+        """The raw rows of the cells that count, one JSON line each."""
+        wanted = {cell["cell_id"] for cell in self.state["cells"]}
+        try:
+            with open(self.rows_path, encoding="utf-8") as handle:
+                for line in handle:
+                    try:
+                        if json.loads(line).get("cell_id") in wanted:
+                            yield line
+                    except ValueError:
+                        continue
+        except OSError:
+            return
+
+    def remove(self) -> None:
+        """Forget the matrix."""
+        _remove(self.path)
+        _remove(self.rows_path)
+
+
+def write_record(directory: str, label: str, record: dict[str, t.Any], rows: t.Iterable[str], table: str) -> str:
+    """Write record, raw rows and table; the path of the record, which is written last."""
+    make_directory(directory)
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(record["finished_at"]))
+    words = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")[:80]
+    base = os.path.join(directory, "_".join(part for part in (stamp, words, record["run_id"][:8]) if part))
+    record["raw_requests"] = os.path.basename(base) + ".jsonl.gz"
+    write_atomically(base + ".jsonl.gz", gzip.compress("".join(rows).encode(), 6))
+    write_atomically(base + ".md", table.encode())
+    write_atomically(base + ".json", (json.dumps(record, indent=1) + "\n").encode())
+    return base + ".json"
+
+
+def make_directory(path: str) -> None:
+    """Make *path* with its parents; readable by its owner and group."""
+    try:
+        os.makedirs(path, mode=0o750, exist_ok=True)
+    except OSError as exc:
+        raise _unwritable(path, exc) from exc
+
+
+def write_atomically(path: str, data: bytes) -> None:
+    """Replace *path* by *data* in one step: a reader sees the old file or the new one, whole."""
+    try:
+        handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".draft-")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(draft, path)
+        except BaseException:
+            _remove(draft)
+            raise
+    except OSError as exc:
+        raise _unwritable(path, exc) from exc
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def _unwritable(path: str, exc: OSError) -> Failure:
+    return Failure(
+        "write_failed",
+        f"The benchmark's file '{path}' cannot be written: {exc.strerror or exc}; choose another "
+        "results_dir or make it writable for this user.",
+    )
+
+
+def result_cells(cells: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[list[dict[str, t.Any]], int]:
+    """The cells as the module returns them, and how many were left out because a result must stay small."""
+    short = [result_cell(cell) for cell in cells]
+    if len(json.dumps(short)) > _CELLS_BUDGET:
+        for cell in short:
+            for key in ("error_samples", "evidence_changes", "acceptance_formula"):
+                cell.pop(key, None)
+    kept, size = [], 0
+    for cell in short:
+        size += len(json.dumps(cell)) + 2
+        if size > _CELLS_BUDGET:
+            break
+        kept.append(cell)
+    return kept, len(short) - len(kept)
+
+
+def result_cell(cell: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """One cell without what only the record needs."""
+    short = {key: cell.get(key) for key in _RESULT_KEYS}
+    for name in _DISTRIBUTIONS:
+        short[name] = {key: (cell.get(name) or {}).get(key) for key in ("mean", "p50", "p90", "p99")}
+    return short
+
+
+def markdown(record: t.Mapping[str, t.Any]) -> str:
+    """The cells as a table, runs of one cell in one row; invalid runs are counted and not averaged."""
+    lines = [
+        f"**{record.get('label') or 'benchmark'}**: {_subject(record)}, profile {record['profile']}, {record['started']}",
+        "",
+        "| context | concurrency | valid runs | tokens/s | requests/s | TTFT ms | TPOT ms | chunk gap ms | acceptance | invalid because |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for (context, concurrency), cells in _grouped(record["cells"]).items():
+        valid = [cell for cell in cells if cell["valid"]]
+        reasons = sorted({reason for cell in cells for reason in cell["reasons"]})
+        words = [
+            "own" if context is None else str(context),
+            "open" if concurrency is None else str(concurrency),
+            f"{len(valid)}/{len(cells)}",
+            _figure([cell["output_tokens_per_second"] for cell in valid]),
+            _figure([cell["requests_per_second"] for cell in valid], 2),
+            *(_figure([cell[name]["mean"] for cell in valid]) for name in ("ttft_ms", "tpot_ms", "chunk_gap_ms")),
+            _figure([cell["acceptance_length"] for cell in valid], 2),
+            ", ".join(reasons) or "-",
+        ]
+        lines.append(f"| {' | '.join(words)} |")
+    text = "\n".join(lines) + "\n"
+    return text if len(text) <= _MARKDOWN_BUDGET else text[: text.rfind("\n", 0, _MARKDOWN_BUDGET) + 1] + "\n(cut)\n"
+
+
+def _grouped(cells: t.Sequence[t.Mapping[str, t.Any]]) -> dict[tuple[t.Any, t.Any], list[t.Mapping[str, t.Any]]]:
+    groups: dict[tuple[t.Any, t.Any], list[t.Mapping[str, t.Any]]] = {}
+    for cell in cells:
+        groups.setdefault((cell["context"], cell["concurrency"]), []).append(cell)
+    return groups
+
+
+def _subject(record: t.Mapping[str, t.Any]) -> str:
+    evidence = record.get("evidence_after") or {}
+    version = evidence.get("sglang_version")
+    model = evidence.get("served_model") or evidence.get("model_path") or "unknown model"
+    proof = "" if record.get("proven") else ", unproven"
+    return (
+        f"{model} on {f'SGLang {version}' if version else 'an unknown server version'} at {evidence.get('host')}{proof}"
+    )
+
+
+def _figure(samples: t.Sequence[t.Optional[float]], digits: int = 1) -> str:
+    """The median of the runs."""
+    known = sorted(s for s in samples if s is not None)
+    if not known:
+        return "-"
+    middle = len(known) // 2
+    median = known[middle] if len(known) % 2 else (known[middle - 1] + known[middle]) / 2
+    return f"{median:.{digits}f}"

@@ -1,0 +1,187 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Take an HTTP/1.1 response and a stream of server-sent events apart, whatever pieces the bytes arrive in."""
+
+from __future__ import annotations
+
+import typing as t
+
+# A head or an event larger than this is no answer of a language model server.
+_LARGEST_HEAD = 65536
+_LARGEST_EVENT = 16 * 1024 * 1024
+
+
+class BadResponse(ValueError):
+    """The bytes are not an HTTP response, or a response that ended before it was whole."""
+
+
+class ResponseReader:
+    """One response: feed it bytes as they come, get the body's bytes that they hold.
+
+    ``status`` and ``headers`` (lower-case names) are set once the head is whole, ``complete`` once the body is.
+    """
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.complete = False
+        self._buffer = bytearray()
+        # Bytes still missing of the body or of the current chunk; None while the head is not whole or the end is EOF.
+        self._missing: t.Optional[int] = None
+        self._state = "head"
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the connection may carry another request."""
+        return self.complete and self._state == "done" and self.headers.get("connection", "").lower() != "close"
+
+    def feed(self, data: bytes) -> bytes:
+        """The body bytes that became known with *data*.
+
+        :raises BadResponse: if this is no HTTP/1.1 response.
+        """
+        self._buffer += data
+        body = bytearray()
+        while not self.complete and self._step(body):
+            pass
+        return bytes(body)
+
+    def eof(self) -> None:
+        """Tell that the server closed the connection.
+
+        :raises BadResponse: if the response was not whole.
+        """
+        if self._state == "until_eof":
+            self.complete = True
+        elif not self.complete:
+            raise BadResponse("the connection ended before the answer did")
+
+    def _step(self, body: bytearray) -> bool:
+        """Consume what can be consumed; false when more bytes are needed."""
+        if self._state == "head":
+            return self._read_head()
+        if self._state == "until_eof":
+            body += self._take(len(self._buffer))
+            return False
+        if self._state == "chunk_size":
+            return self._read_chunk_size()
+        if self._state == "trailer":
+            return self._read_trailer()
+        piece = self._take(min(len(self._buffer), self._missing or 0))
+        body += piece
+        self._missing = (self._missing or 0) - len(piece)
+        if self._missing:
+            return False
+        if self._state == "length":
+            self._finish()
+            return True
+        if len(self._buffer) < 2:
+            return False
+        if self._take(2) != b"\r\n":
+            raise BadResponse("a chunk of the answer does not end where it says")
+        self._state = "chunk_size"
+        return True
+
+    def _read_head(self) -> bool:
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            if len(self._buffer) > _LARGEST_HEAD:
+                raise BadResponse("the head of the answer is too large")
+            if self._buffer and not b"HTTP/".startswith(bytes(self._buffer[:5])):
+                raise BadResponse("what answers there does not speak HTTP")
+            return False
+        lines = self._take(end + 4).decode("latin-1").split("\r\n")
+        words = lines[0].split(" ", 2)
+        if not words[0].startswith("HTTP/1.") or len(words) < 2 or not words[1].isdigit():
+            raise BadResponse("what answers there does not speak HTTP/1.1")
+        self.status = int(words[1])
+        if 100 <= self.status < 200:
+            return True
+        self.headers = {}
+        for line in lines[1:]:
+            key, sep, value = line.partition(":")
+            if sep:
+                self.headers[key.strip().lower()] = value.strip()
+        self._choose_framing()
+        return True
+
+    def _choose_framing(self) -> None:
+        if "chunked" in self.headers.get("transfer-encoding", "").lower():
+            self._state = "chunk_size"
+        elif self.status in (204, 304):
+            self._finish()
+        elif "content-length" in self.headers:
+            if not self.headers["content-length"].isdigit():
+                raise BadResponse("the length of the answer is not a number")
+            self._missing, self._state = int(self.headers["content-length"]), "length"
+        else:
+            self._state = "until_eof"
+
+    def _read_chunk_size(self) -> bool:
+        line = self._take_line()
+        if line is None:
+            return False
+        try:
+            size = int(line.split(b";", 1)[0].strip(), 16)
+        except ValueError:
+            raise BadResponse("a chunk of the answer has no size") from None
+        self._missing, self._state = (size, "chunk") if size else (None, "trailer")
+        return True
+
+    def _read_trailer(self) -> bool:
+        line = self._take_line()
+        if line is None:
+            return False
+        if not line:
+            self._finish()
+        return True
+
+    def _finish(self) -> None:
+        self.complete, self._state = True, "done"
+
+    def _take_line(self) -> t.Optional[bytes]:
+        end = self._buffer.find(b"\r\n")
+        if end < 0:
+            if len(self._buffer) > _LARGEST_HEAD:
+                raise BadResponse("a line of the answer is too long")
+            return None
+        return self._take(end + 2)[:-2]
+
+    def _take(self, count: int) -> bytes:
+        taken = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        return taken
+
+
+class EventReader:
+    """A stream of server-sent events: feed it body bytes, get the data of each event that is whole.
+
+    Lines end with LF or CRLF; comments and fields other than ``data`` are passed over; several data lines are joined.
+    """
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._data: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The data of the events that *data* completes.
+
+        :raises BadResponse: if an event grows beyond all reason.
+        """
+        events: list[bytes] = []
+        self._line += data
+        if len(self._line) > _LARGEST_EVENT:
+            raise BadResponse("an event of the stream is too large")
+        *whole, rest = bytes(self._line).split(b"\n")
+        self._line = bytearray(rest)
+        for line in whole:
+            line = line[:-1] if line.endswith(b"\r") else line
+            if not line:
+                if self._data:
+                    events.append(b"\n".join(self._data))
+                    self._data = []
+            elif line.startswith(b"data:"):
+                value = line[5:]
+                self._data.append(value[1:] if value.startswith(b" ") else value)
+        return events

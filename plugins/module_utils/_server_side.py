@@ -1,0 +1,104 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""What a server says about itself beside its answers: version, models, running requests, counters, cache."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._acceptance import Counters
+from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Endpoint, ExchangeError, ask
+
+_SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{[^}]*\})?\s+(?P<value>[0-9.eE+-]+)", re.MULTILINE)
+_COUNTERS = {
+    "requests": "sglang:num_requests_total",
+    "generation_tokens": "sglang:generation_tokens_total",
+    "verify_steps": "sglang:spec_verify_calls_total",
+    "cached_tokens": "sglang:cached_tokens_total",
+}
+_RUNNING = ("sglang:num_running_reqs", "sglang:num_queue_reqs")
+
+
+class ServerSide:
+    """Asks *server*; every answer may be missing, and then is ``None``."""
+
+    def __init__(self, server: Endpoint, timeout: float = 10.0) -> None:
+        self.server = server
+        self.timeout = timeout
+
+    def get(self, path: str) -> t.Optional[tuple[int, t.Any]]:
+        """Status and decoded JSON (``None`` where it is none) of *path*; ``None`` where nothing answered in time."""
+        answer = asyncio.run(self._ask("GET", path))
+        return None if answer is None else (answer[0], _decoded(answer[1]))
+
+    def models(self) -> list[str]:
+        """The names under which the server serves."""
+        listed = _json_200(asyncio.run(self._ask("GET", "/v1/models")))
+        data = listed.get("data") if isinstance(listed, dict) else None
+        return [str(one["id"]) for one in data or [] if isinstance(one, dict) and one.get("id")]
+
+    def flush_cache(self) -> t.Optional[bool]:
+        """Empty the prefix cache: whether the server did it; ``None`` where it has no such route."""
+        answer = asyncio.run(self._ask("POST", "/flush_cache"))
+        return None if answer is None or answer[0] in (404, 405, 501) else answer[0] == 200
+
+    def counters(self) -> Counters:
+        """The lifetime counters of ``/metrics``, summed over all ranks and labels."""
+        answer = asyncio.run(self._ask("GET", "/metrics"))
+        sums = metric_sums(answer[1].decode("utf-8", "replace")) if answer and answer[0] == 200 else {}
+        return Counters(**{key: sums.get(metric) for key, metric in _COUNTERS.items()})
+
+    def running(self) -> t.Optional[int]:
+        """Requests that run or wait on the server now."""
+        return asyncio.run(self.running_async())
+
+    async def running_async(self) -> t.Optional[int]:
+        """:meth:`running` within an event loop."""
+        loads = _json_200(await self._ask("GET", "/v1/loads"))
+        if isinstance(loads, dict) and isinstance(loads.get("loads"), list):
+            counts = [_ranks(one) for one in loads["loads"] if isinstance(one, dict)]
+            return sum(counts) if counts else None
+        answer = await self._ask("GET", "/metrics")
+        sums = metric_sums(answer[1].decode("utf-8", "replace")) if answer and answer[0] == 200 else {}
+        return int(sum(sums.get(name, 0) for name in _RUNNING)) if _RUNNING[0] in sums else None
+
+    async def _ask(self, method: str, path: str) -> t.Optional[tuple[int, bytes]]:
+        try:
+            return await ask(self.server, method, path, timeout=self.timeout)
+        except ExchangeError:
+            return None
+
+
+def metric_sums(text: str) -> dict[str, float]:
+    """Each metric of a Prometheus text, summed over its labels.
+
+    A rank of tensor or pipeline parallelism repeats what its first one counts, so only their rank 0 is taken.
+    """
+    sums: dict[str, float] = {}
+    for match in _SAMPLE.finditer(text):
+        if re.search(r'\b(?:tp|pp)_rank="[1-9]', match.group(0)):
+            continue
+        try:
+            sums[match.group("name")] = sums.get(match.group("name"), 0.0) + float(match.group("value"))
+        except ValueError:
+            continue
+    return sums
+
+
+def _ranks(load: t.Mapping[str, t.Any]) -> int:
+    return int(load.get("num_running_reqs") or 0) + int(load.get("num_waiting_reqs") or 0)
+
+
+def _decoded(body: bytes) -> t.Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _json_200(answer: t.Optional[tuple[int, bytes]]) -> t.Any:
+    return _decoded(answer[1]) if answer and answer[0] == 200 else None
