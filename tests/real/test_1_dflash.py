@@ -1,0 +1,262 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The main job on real SGLang 0.5.15.post1 with real DFLASH, and what goes wrong in the field, done to that server.
+
+A start costs 15 to 25 s, so the tests share them: the fixtures are a chain, and the file runs from top to bottom.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from lane import DFLASH, HOST, PLAIN, PORT
+
+UNIT, OTHER = "sglang-dflash", "sglang-plain"
+WINDOW = {"preset": "dflash", "preset_fields": {"draft_window_size": 2048, "compact_cache": True}}
+
+
+@pytest.fixture(scope="session")
+def deployed(lane):
+    play = lane.play("site", DFLASH, benchmark_label="window 2048")
+    assert play.returncode == 0, play.text
+    return play
+
+
+@pytest.fixture(scope="session")
+def record(lane, deployed):
+    files = [file for file in (lane.records / HOST).glob("*.json") if "coding" not in file.name]
+    assert len(files) == 1, files
+    return json.loads(files[0].read_text())
+
+
+def test_it_was_started_and_waited_for_with_verify_steps(lane, deployed):
+    waited = deployed.of("wait_for_generation")
+    assert (waited["ok"], waited["listener"]["owned"]) == (True, "yes")
+    assert waited["invocation_id"] == lane.show(UNIT, "InvocationID")
+    assert (
+        0 < waited["stages"]["process_started"] < waited["stages"]["port_bound"] <= waited["stages"]["first_generation"]
+    )
+
+
+def test_the_operator_saw_it_load(deployed):
+    assert deployed.text.count(f"{HOST}") > 5
+    assert any("DFLASH" in line or "weight" in line for line in deployed.text.splitlines()), deployed.text
+
+
+def test_the_window_is_proved_from_its_journal(deployed):
+    (proof,) = (one for one in deployed.of("journal_assert")["results"] if one["fields"])
+    assert proof["ok"]
+    assert "Initialized DFLASH draft runner." in proof["line"]
+    assert (proof["fields"]["draft_window_size"], proof["fields"]["compact_cache"]) == (2048, True)
+    assert proof["fields"]["block_size"] == 4
+
+
+def test_every_cell_has_an_acceptance_length_of_exactly_the_block_size(deployed):
+    measured = deployed.of("benchmark_matrix")
+    assert measured["ok"]
+    assert [(cell["context"], cell["concurrency"]) for cell in measured["cells"]] == [
+        (60, 1),
+        (60, 2),
+        (200, 1),
+        (200, 2),
+    ]
+    assert {cell["acceptance_length"] for cell in measured["cells"]} == {4.0}
+    assert {cell["acceptance_source"] for cell in measured["cells"]} <= {"per_request", "counters"}
+
+
+def test_each_coding_task_failed_and_none_was_left_out(deployed):
+    coded = deployed.of("coding_eval")
+    # Its answers are "aaaa": a program that fails, not one that was not run.
+    assert {task["name"]: task["status"] for task in coded["tasks"]} == dict.fromkeys(
+        ("is_palindrome", "fib", "merge_sorted", "word_count", "gcd"), "failed"
+    )
+    assert (coded["tasks_failed"], coded["tasks_not_run"], coded["ok"], coded["pass_rate"]) == (5, 0, True, 0.0)
+
+
+def test_the_record_knows_what_it_measured(lane, deployed, record):
+    evidence = deployed.of("benchmark_matrix")["evidence_after"]
+    assert evidence["invocation_id"] == lane.show(UNIT, "InvocationID")
+    assert "2048" in json.dumps(record)
+    assert "| 60 |" in deployed.of("benchmark_matrix")["markdown"]
+
+
+@pytest.fixture(scope="session")
+def deployed_again(lane, deployed):
+    before = lane.show(UNIT, "InvocationID")
+    return before, lane.play("site", DFLASH, benchmark_label="window 2048")
+
+
+def test_a_second_run_changes_and_restarts_nothing(lane, deployed_again):
+    before, play = deployed_again
+    assert play.returncode == 0, play.text
+    assert play.recap()["changed"] == 0, play.text
+    assert lane.show(UNIT, "InvocationID") == before
+    assert play.of("benchmark_matrix")["resumed_cells"] == 4
+
+
+def test_verify_finds_no_drift(lane, deployed_again):
+    play = lane.play("verify", DFLASH)
+    assert (play.returncode, play.recap()["changed"]) == (0, 0), play.text
+
+
+@pytest.fixture(scope="session")
+def restarted(lane, deployed_again):
+    """A restart while a stream of about five seconds runs, and at once after it a stop."""
+    stream = lane.stream(tokens=64)
+    stream.wait_for_text()
+    restart = lane.module("server_service", name=UNIT, state="restarted")
+    lane.wait_until("the children load", lambda: len(lane.processes(UNIT)) >= 3)
+    loading = lane.journal(UNIT)
+    stop = lane.module("server_service", name=UNIT, state="stopped")
+    stream.join()
+    return stream, restart, loading, stop
+
+
+def test_a_restart_lets_a_running_stream_end_whole(restarted):
+    stream, restart, _loading, _stop = restarted
+    assert (stream.error, stream.done, stream.finish_reason) == ("", True, "length")
+    assert stream.usage["completion_tokens"] == 64
+    assert "".join(stream.texts) == "a" * 64
+    assert (restart["changed"], restart["stopped_cleanly"]) == (True, True)
+    assert restart["invocation_id"] != restart["previous_invocation_id"]
+
+
+def test_a_stop_during_the_load_leaves_no_process(lane, restarted):
+    _stream, _restart, loading, stop = restarted
+    assert "Initialized DFLASH draft runner" not in loading
+    assert stop["changed"]
+    assert lane.processes(UNIT) == {}
+    assert lane.ssh(HOST, "pgrep -fa 'sglang::|launch_server'").stdout == ""
+    assert lane.show(UNIT, "ActiveState") in ("inactive", "failed")
+
+
+@pytest.fixture(scope="session")
+def without_window(lane, restarted):
+    speculative = {
+        "algorithm": "DFLASH",
+        "draft_model_path": "{{ models }}/draft",
+        "draft_attention_backend": "triton",
+    }
+    return lane.play("site", DFLASH, server_speculative=speculative, server_journal=WINDOW)
+
+
+def test_without_the_flag_the_window_is_told_as_a_mismatch(without_window):
+    assert without_window.returncode != 0
+    assert without_window.of("wait_for_generation")["ok"]
+    proof = without_window.of("journal_assert")
+    assert (proof["ok"], proof["failure_class"]) == (False, "field_mismatch")
+    mismatches = {
+        one["key"]: (one["expected"], one["actual"]) for result in proof["results"] for one in result["mismatches"]
+    }
+    assert mismatches["draft_window_size"] == (2048, None)
+    assert "2048" in proof["msg"] and "None" in proof["msg"]
+
+
+def test_no_benchmark_follows_a_failed_proof(without_window):
+    assert not [entry for entry in without_window.results if entry["action"] == "llmops.sglang.benchmark_matrix"]
+
+
+def test_the_facts_show_the_window_that_the_drafter_was_trained_for(lane, without_window):
+    info = lane.module("server_info", name=UNIT)
+    assert info["journal"]["draft_window_size"] is None
+    assert "2048" in json.dumps(info["drafter"])
+    assert info["conflicts"], info
+
+
+def kill_and_wait(lane, title):
+    """Kill one process of the server; what wait_for_generation then says, while the launcher still accepts."""
+    invocation = lane.show(UNIT, "InvocationID")
+    lane.shell(f"kill -KILL {lane.process(UNIT, title)}")
+    accepts = lane.ssh(HOST, f"bash -c '</dev/tcp/127.0.0.1/{PORT}'").returncode == 0
+    waited = lane.module("wait_for_generation", name=UNIT, timeout=120, degenerate_output="ignore")
+    return invocation, accepts, waited
+
+
+def check_told(invocation, accepts, waited):
+    assert accepts
+    assert (waited["failed"], waited["failure_class"]) == (True, "server_crashed")
+    assert waited["elapsed"] < 8
+    assert waited["invocation_id"] == invocation
+
+
+@pytest.fixture(scope="session")
+def scheduler_killed(lane, without_window):
+    return kill_and_wait(lane, "sglang::scheduler")
+
+
+def test_a_killed_scheduler_is_told_in_seconds(scheduler_killed):
+    check_told(*scheduler_killed)
+
+
+@pytest.fixture(scope="session")
+def restarted_by_systemd(lane, scheduler_killed):
+    """The next invocation, which systemd starts by itself once the launcher has ended."""
+    invocation = scheduler_killed[0]
+    lane.wait_until(
+        "the next start", lambda: lane.show(UNIT, "InvocationID") != invocation and lane.processes(UNIT), 90
+    )
+    waited = lane.module(
+        "wait_for_generation",
+        name=UNIT,
+        timeout=120,
+        successes=1,
+        degenerate_output="ignore",
+        previous_invocation_id=invocation,
+    )
+    assert waited["ok"], waited
+    return waited
+
+
+def test_the_start_after_a_crash_is_another_invocation(lane, scheduler_killed, restarted_by_systemd):
+    assert restarted_by_systemd["invocation_id"] not in ("", scheduler_killed[0])
+    assert lane.show(UNIT, "NRestarts") == "1"
+
+
+@pytest.fixture(scope="session")
+def port_taken(lane, restarted_by_systemd):
+    """Another server, of 0.5.23, is started on the port that this one holds."""
+    unit = lane.play("site", PLAIN, server_restart="never")
+    assert unit.returncode == 0, unit.text
+    started = lane.module("server_service", name=OTHER, state="started")
+    early = lane.module("wait_for_generation", name=OTHER, timeout=120, degenerate_output="ignore")
+    lane.wait_until("its ready line", lambda: "fired up and ready to roll" in lane.journal(OTHER), 120)
+    late = lane.module("wait_for_generation", name=OTHER, timeout=120, degenerate_output="ignore")
+    invocation = lane.show(OTHER, "InvocationID")
+    lane.module("server_service", name=OTHER, state="stopped", reset_failed=True, stop_timeout=30)
+    lane.shell(f"systemctl kill --signal=KILL {OTHER} 2>/dev/null; systemctl reset-failed {OTHER} 2>/dev/null; true")
+    return started, early, late, invocation
+
+
+def test_a_listener_of_another_unit_is_told_before_the_load_ends(lane, port_taken):
+    _started, early, _late, _invocation = port_taken
+    assert (early["failed"], early["failure_class"]) == (True, "foreign_listener")
+    assert early["elapsed"] < 8
+    assert UNIT in early["msg"] and str(PORT) in early["msg"]
+
+
+def test_a_taken_port_is_told_although_the_server_says_that_it_is_ready(port_taken):
+    started, _early, late, invocation = port_taken
+    assert (late["failed"], late["failure_class"]) == (True, "port_in_use")
+    assert late["elapsed"] < 8
+    assert str(PORT) in late["msg"] and UNIT in late["msg"]
+    assert started["invocation_id"] == late["invocation_id"] == invocation
+
+
+def test_the_holder_of_the_port_was_not_disturbed(lane, port_taken, restarted_by_systemd):
+    assert lane.show(UNIT, "InvocationID") == restarted_by_systemd["invocation_id"]
+
+
+@pytest.fixture(scope="session")
+def detokenizer_killed(lane, port_taken):
+    return kill_and_wait(lane, "sglang::detokenizer")
+
+
+def test_a_killed_detokenizer_is_told_in_seconds(detokenizer_killed):
+    check_told(*detokenizer_killed)
+
+
+def test_a_hung_server_can_be_stopped(lane, detokenizer_killed):
+    stop = lane.module("server_service", name=UNIT, state="stopped", reset_failed=True)
+    assert stop["changed"]
+    assert lane.processes(UNIT) == {}
