@@ -1,0 +1,110 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""What a draft model was trained for, by its config.json."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import typing as t
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Drafter:
+    """One draft model; ``reason`` says why its config.json could not be read, and is empty where it was.
+
+    ``sliding_window`` is in tokens and ``None`` where the model attends to everything; ``block_size`` counts the verified token.
+    """
+
+    path: str
+    reason: str = ""
+    sliding_window: t.Optional[int] = None
+    block_size: t.Optional[int] = None
+    layer_types: dict[str, int] = field(default_factory=dict)
+    architectures: list[str] = field(default_factory=list)
+
+    @property
+    def known(self) -> bool:
+        return not self.reason
+
+
+def read_drafter(path: str, environment: t.Mapping[str, str], home: str = "", revision: str = "") -> Drafter:
+    """The facts of the draft model at *path*: a directory, or a hub name that is looked for in the local cache alone.
+
+    :arg environment: the server's environment: ``HF_HUB_CACHE`` and ``HF_HOME`` say where the cache is.
+    :arg home: the home directory of the server's user.
+    """
+    directory = path if os.path.isabs(path) or os.path.isdir(path) else _in_hub_cache(path, environment, home, revision)
+    if not directory:
+        return Drafter(path, "it is not in the local hub cache")
+    config = os.path.join(directory, "config.json")
+    try:
+        with open(config, encoding="utf-8") as handle:
+            raw = json.load(handle)
+    except OSError as exc:
+        return Drafter(path, f"'{config}' cannot be read ({exc.strerror})")
+    except ValueError as exc:
+        return Drafter(path, f"'{config}' is not JSON ({exc})")
+    if not isinstance(raw, dict):
+        return Drafter(path, f"'{config}' is no JSON object")
+    return Drafter(
+        path,
+        sliding_window=trained_window(raw),
+        block_size=_integer(_section(raw, "dflash_config").get("block_size", raw.get("block_size"))),
+        layer_types=_count(_text_config(raw).get("layer_types", raw.get("layer_types"))),
+        architectures=[str(a) for a in raw.get("architectures") or []],
+    )
+
+
+def trained_window(config: t.Mapping[str, t.Any]) -> t.Optional[int]:
+    """The sliding window that the layers of *config* were trained with; ``None`` where all attend to everything.
+
+    Where ``layer_types`` is given it decides: one sliding layer is enough, since the others then attend within that window too.
+    """
+    text = _text_config(config)
+    window = _integer(text.get("sliding_window", config.get("sliding_window")))
+    layer_types = text.get("layer_types", config.get("layer_types"))
+    if isinstance(layer_types, list) and layer_types:
+        return window if "sliding_attention" in layer_types else None
+    return None if text.get("use_sliding_window", config.get("use_sliding_window")) is False else window
+
+
+def _text_config(config: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
+    return _section(config, "text_config") or config
+
+
+def _section(config: t.Mapping[str, t.Any], name: str) -> t.Mapping[str, t.Any]:
+    section = config.get(name)
+    return section if isinstance(section, dict) else {}
+
+
+def _integer(value: t.Any) -> t.Optional[int]:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _count(layer_types: t.Any) -> dict[str, int]:
+    names = [str(name) for name in layer_types] if isinstance(layer_types, list) else []
+    return {name: names.count(name) for name in sorted(set(names))}
+
+
+def _in_hub_cache(name: str, environment: t.Mapping[str, str], home: str, revision: str) -> str:
+    """The snapshot directory of hub model *name*, or nothing; the layout is that of huggingface_hub."""
+    if name.count("/") != 1:
+        return ""
+    base = environment.get("HF_HOME") or os.path.join(home or os.path.expanduser("~"), ".cache", "huggingface")
+    cache = environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE") or os.path.join(base, "hub")
+    model = os.path.join(cache, "models--" + name.replace("/", "--"))
+    wanted = revision or "main"
+    try:
+        with open(os.path.join(model, "refs", wanted), encoding="ascii") as handle:
+            wanted = handle.read().strip()
+    except (OSError, UnicodeDecodeError):
+        pass
+    snapshot = os.path.join(model, "snapshots", wanted)
+    if os.path.isdir(snapshot):
+        return snapshot
+    others = glob.glob(os.path.join(glob.escape(model), "snapshots", "*"))
+    return others[0] if len(others) == 1 and not revision else ""

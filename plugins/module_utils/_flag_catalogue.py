@@ -1,0 +1,171 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""SGLang's command line flags by release; written by tests/tools/flag_catalogue.py, read by _flags.py."""
+
+from __future__ import annotations
+
+VERSIONS = (
+    "0.5.6",
+    "0.5.6.post2",
+    "0.5.7",
+    "0.5.8",
+    "0.5.8.post1",
+    "0.5.9",
+    "0.5.10",
+    "0.5.10.post1",
+    "0.5.11",
+    "0.5.12",
+    "0.5.12.post1",
+    "0.5.13",
+    "0.5.13.post1",
+    "0.5.14",
+    "0.5.15",
+    "0.5.15.post1",
+    "0.5.16",
+    "0.5.17",
+    "0.5.18",
+    "0.5.19",
+    "0.5.20",
+    "0.5.21",
+    "0.5.22",
+    "0.5.23",
+)
+
+# Base 85 of zlib of JSON: the flag variants with the first and last release that has each.
+PACKED = """\
+c-rlKYj5L7lHgx4>eKDCIk4qNxfVOO=$Yy1TcD?BFx?9*P$&>7G9_h;FEdG5?!*1}i^vy~WRgtEvTRow=xR$8BQi7c74P```Qm(Wb^aj;$TBah
+AkTuLWO>P|$KYW@vmj=iEE5`kIR60uRq$__=ZW~1)k$*x`3rpfa{l>Bqlr_N1*BlXmOe_L9sJ`}*@rPrCrSPgkh;o)s;sk!RCKDj%R3vE#z9JB
+MuIp`3Cno5-S37P_Uh*4rGA~4K}z<)vR<ud8E_iqS!^}NvdRM*fTFrAX;uLS&RL#Kp}07|69}pbfZ+XLNun*y;(otBf2d&U@(gL0m(eE7NX2$Y
+%~eA8p}_zTGEU(CQC%g3^Ds^D+lpL?|6dCL!Z$2~f$A^vovN&oBn{hNHuxp3NfJhzI@^ZgeQXX}BCHZf9*F1(43Q=wN%!~@kK{Py!+lZXc-62!
+onKx&*SKT8!$C%QT9hyeVtqfA7CH2d7nH`QAPy|6%iH5qCl=IsHW~pqjd}7i6#IC7dG}3HY*R#GUht>T4))@wZ=7~;ud%2|<<IKZ)-&CmLy5eA
+Yw7ZNiF`ju>SrbHDT%ny*X?T}Vv>-UEW&8D4&O3yZ_Y0lZQ24eQ_+1D6r==Bj3xnRztbUhMnVEmAz#yn%T+UF&5xrvMq78R1mI(5pp8jI+&DGk
+xFnng>!J==Ji)u&8Hg&{1X*6O)#GSSG*PbA{k~jX-Ue%$reo_EdFN)?xGudz(5P+Ux(5zJ*DS)YD6bc{x9|**>>MpE45<%lX$Y%k#+P}W#iV=;
+N*dRZ+T=rM34SlR_}@<a|2zEfr6*4;Yv^GW&;<p&_ci5Jkbp3gMV5%MN^(+-$Rr8}Zoe`RJO5xD6-z0g2v)3wo(NpiIE-W!T`ulm7p$qza@8$I
+aP9;ZO^d_`ag*X-w4u?q$N_Iavo*_T@Bjx?@IcvmQ}JL)S9ys9CGq2wSlFP1iyWjvIGR^1N&H6eQ9$Of=_5rg9&8w|@^wklsh025#u$g+PtpRe
+lZ1*>Xf74=Y{l08FT?L3Dg%vv<GB&@1CpWK57z@PNHi&ho9)!Yhk|Z{Cx{fqJr+<GlZB<gBf88c$9SU<iMt_zHC1gUTEA^tcLHtdlw=_;L8MaX
+KC$&RhBp`tp`z<Y*P-$|TmMeh>V_>7ig$4TD2d>5$yc~Z<6yn?C0+^VYY^9I5v=kgrsb4o<4SRyQ5};2mT9rkr)&_@D37UY04qR&O9IHTMRMR0
+iNb=>h(0imUyahp!IwR?DF^PcVW<<}B;%OZmIL{P;;(GnJ>}4M{Yg|uPX`LWhvIv<<e?#Q?8MXo*K^WZ*RB_)JLdxKQOX~>d(Pn@;o1>BN(#;0
+q_)mMOao{U6rK$bb%>@C%LHB9FHLrJ2!4RPgQs^J0jKwP06qbWzIK(m6OUBSv(!3+B@^>uWRF*oxG!1aI_N%spuoG7qT9&g<)yug&GLZjIR*A$
+eP091u_0NUOrDzNw3Wb;PYLj(?t}heU|l*yjA6+n?#N3YRR?0YX@CIZobfsooGV!f6$%USLrXqraFw)37;4{xdzixfH;HfAzy9I<EO&!6;!A^f
+YItI`j|+2}DUIo}UR!Hmnjuv57I45u^SqQ7B+GsSKFxEgUEoDs0cV}igHa^pk(QIk`!IZ7SE3I-H@z|;C{ll`mV{><{?}trcorgk3wDKXm2gKi
+FT9iRbXJCEr}Z~vY<P{d{7P&N7i|(J`C95mcO;osp*Ns)0it#Q1B!wr2m}E%C{&J98j=AVz^rDd=F@0+TObV+#;dS;ET})ql4RQhM^xsCQ+<+2
+t;3F%Y{dli<C3g!9-Q<o9}8FlO2VGU+iF;W{~!#spoO0j(|FV<pqTLjtt+(DEOBfo?^fueO#yd8aVIH_f3n@GxOV7bR3qtthAPX;RIJ1#e+U~z
+y=dr5Usj*MruyeZ+PW@V*mjFSgfT0nl(TtUmaL^TyERBwq)w`~>OR;$kaEqZ)GS>b#&-;MXYFe<h-pHh#b{epfmoeFmS)*{O1NvtAWka~7t7!w
+FSqa~t5fgRcPyG(rbfwO^yGM&q4SxrAJJe{qazobOfB7whvs}5VM`4&;t|)wh-S~K2-c+9X!&s3a-yMI7L<Ju5!hee!nVfYEv7g7V*vD5*UUJT
+u>V(1z_}vZ|NE1zXT2C~CMZbkv*!93gc1lQPMQ+w?4fG)#~hu;M;pP4@G4*_TIz~2kAN}AOK<<lLy`QI0)bKS6aVq-zd1b%y1;ru{#3B!jAgu{
+B>tn+y>(hPT!L@`t?G=<odgSoV&>sMgvZ4-PK@6MxRPcgjdH`plE;ID-~nTFMgF~#M{d9$NRZMrFCXV3fZHr#8Rht3>$?RzDB$i-ND**=jq79*
+{<gD)jWuN6W>(VNI1<}FA=gUSoOO}+hF37Hecsz-S|ja0irXFrb+rL1xFj2w0sqM;;a1xpHjltt!|@W(eL>5LtJ`5NlIE6_-Y9-om5pV+E-7p$
+A>rhCg=WqoDDra3y1Q7ok!ZOoN%BZODe{Cxk8X8-ncxp<Dnn%|ZyQf<h8u~CsZO3>4@1*T9g|xcC@$>~s<p9c1Mha{wJ7d<aL!m{tzF_kxQFQt
+c#>D#*9PQ9w8`Oaf!l(Dpc_;h5M4KU68BwEW|0sU3LK99!XOauVi;RVVXTo6-Rr`&0;8f1r2-xqY8X^lAYH%s(%~tMpiq!`ul1@paK_Xk+U}%R
+4zJS#7dl(|an=LigW{HyXq$VYv8RsGMW6pgF)0?f4gr|AjIU@prq@aHJd5CXz^P*U#MW!zsnK?$ym+QY&f$%cwblAg0w1xlbMs<YMTJYXz>v4h
+7>IXqJZPyxqhb^#){8DQ=+g##k*{!<B*>eu@#fy7Q+fp_kgsFag#lf{Ww!P5@w~NLT*a$=%HnF?>y9&j$iz(o^1g@9kA#^v%#QfMN(qFc)*#E^
+SEcePi0w8tKq?Kpp=9@HF!+e<Zb-MbXB1RAR?caX10lGP)*QFkQ1sWOJdZfhup>K8>t;jQnx(A`w>$frVnL+xw_-3qM98jM%PO_CZFP?_?>)66
+@=17qcg)^>)FQ(Pd)GK4D<Ind<kRcMl=2FDZOjbA-8W468|wam0rA=z3i>R^L3&TnSisPOc+znk6{+ZB-tr-rEq`(EWzA5${APYyPo8}@pR9Yw
+-OjJB+cWp`OZQ)P_qdz<QY)vd@kPVN6qX5BMqVTgZ{`w1K7uk|;&buri$i5KggQP1b=w!b#f?KdRbFhz=7+D7U`tEja7-ji%fve{^OC4Rowb5m
+G<Wj(!v*|Zz`yIx(pRM2T}#Ws^r6`^B-;oLmw6aMv&>QuSe$3fC%XZU)!u1ibkRFRm<fyGh9oPk$q=^1W%E(1H^kqoh12`;VS*d)cIPo8DT|aI
+udCNP8ls-CHK?f(_aba-UI8*%j7@~lV>B|OMGh?v9fn5<sSXRLg%5>GMv__5nFan^&Wvt?79oBO)z{A6jfhaTm%vu-+FZmCTD1S8Mv&9W!j4Zv
+^K>N4@UlAvB}D|2I>1|{7n=q7xiSBIIr~0ggrBYQ^2|-EGev|y4h>%r%X_gI1X5K+Vp5<7jd26Oh&P%cH(UDZ_%$l04R+F$d)2{`0`r+?xjDMM
+)Mpx48EvI|F%SkLo~E;}+^L&UVKHGQhgfaKaU9ub(*(ryX|XJG5=Us4OjAh^uFZ=xsVYr*C2cGfBXs!Kfh{cWuFPmw{o97Y%dxMc*`UI<ETkBJ
+(=MuZ?ZqH_UkW><2zv$L2;KI{<J^@!g=tW4H4Wc5YTvXP6#gv_aL$yod>|}%PU$uP76FaH44T|e9}9-JFlaJPgET1)Tmoo5F3~AY9C(6xg9FOL
+@b=M0lGnlzh)fErd~C^=Hgpl#u7%^%zUXwn2Rq=6VF%iu{fGMSzirEv17m=uKcPRY$~<W{{ahLsL6V|!FP;l1Jl1ruF@{~*wwdvZvxNs(Z+Xs$
+xDF#5%p)}*fm;XmMQf=}Zmb?yS7fqYG~!Js-e&FvF^y|rnJD;1%yP|&n=hTDryGlKX7X_E=}f6%QH0gqb6qStXOLn=4mf^0BmtPEuWOJ7ksU|F
+Ny(PAw5(D19B~f^q1J3qqS}v6_6YbH<7ZiZmgL!*mS?;!@Rn}eiVX1+0%vBN!5ye>a>-miuxfJ#qQF_c`gi!ZIzQvI1a32gYxDdJZcS)rLu-D1
+w#=)|A8kK1ZPT|LkY@6Jmz^8(Kve&$VW<E7tQNx_!DKwEQ1<+{vmZp$XMaP0|3ZK>18^n*B#r(>Im7savw!{lm!I=8)ub5czNafz_ZUPkcA+Tp
+^4!!wdHFy};0lH3mfr&H?2c7&weY<Gx?L70CpwJrdX^_&o6nMH?zaJY?*?UF(7F885QeGa-vQTE6stGaai$I*&Qsw#?!gYX&H*O|`CEw2YNQO!
+&!PHx{2q`{U8Hh`ZTfB)ElC-nV_xFt-_oV;3=B4qeAB&lHq7Xe=5?h4Ay4@#mvB0Hi6(b_9E-Up6neV{DM^>a%DXa`O+oh%!Rnw}nvd6Pm!lRe
+l31;LE;B7ag)?EctM)Jyq~YxLDarg9Vq;wzSg~_OO81JN$yWdpTs&!lw!65VO~!PVAEJiJOX8ae)&enZsGg4fU4pCiDwkZ9M;pnP3AMWiy6)yf
+owD!`&daB)MCsHUaI*7vuQ#BF+;Iv@^c$}!?bKWHnKxd#s(riAIdf7ryVGosF-6FM&+TOztdo4{d)jx~<x!Lr#Y~AIt&@r=367F=GP_lT2fmbe
+DE@3sM@BN`W$tkv-75dFxv(v*Eppet{P@%NKmQp1^3Nas68`-C&*5Kx`1Oas{Q6)2`1wzlXC#YTzyISOe{TJ5yYzR6Al$gJUE;A++5>rtblQ=0
+CvYi_1!UN;@h28<h1Of+jLWD1>=2kw(51Fa-97iR9m6Eqc>EotoGuoHWE$q4-y(}#N`8ZL3s?u(T}IFEe`rgu4&?wp_p&Tv5hDpgIIE(~++oLQ
+y`Q(84+)#NZ7<+q6oX0RI%gT~b%dwsl8V?S=__623GqB-7OtiBM77cJR7PFa*7|iGi=qKzDh~dcSB8p^gWKwmYs!R`sLOmt2%5o=W1#JfmDah_
+?`x7(B9Ty?F&Tz2_mbDyE=9&kUXhBU)ne_#oAog9B1d&Q@OkBIv8tq1T>@uc??Ez)W15N1(D}m=Xl9}K<V2zLvBKA5=DJcCfXS`=55BHC##j*H
+Q=aYS9^9%x!K|Q?4k0>`ONUudIIJYJ2nubm5+-JHlboYoXN7LNb0Mpek`&KRMUI(E0ac!u5p=`6l+fLwKf=iZqK41Z+2?h&x>~@UTLDKpcNg_Q
+rxZ{&fO`~O&l0H>pGgYg1Eo{GJq1=J(@GERg7=(sPTI;Csf7Gi<@m>w#7@wGPL?E^J+Oy--uCJq+;DfS7)p9VN{5>rI7|@Tq?%&xxucQ!#m#n)
+oQG?29i)4-_$pC<?y>1@aqeoy1R(09W|IE^`(wl6N(0lpfXohXo+Xd7TP*3Caderf%Ve_V&cbM-C9qEb((mbgSmmM7bHHQu$hHVNJjpDLn}2J{
+mG9t2yEOHoO0(`(aI#QmQ2b1rRKvGRlurubo<MSBZ=hEC-4>%NdvQ<{bVFj1TO5d*&)X};T-c<V@sBApSF0cJ=MTtjG9;ZcUN^yZi7U1a@Md)?
+ELK^Je0+;hoK7A~C!@fW0k)g06hV9UPmwIWNz($tqG2VKMqcE!>WU@ocNMBQJ7QR%)aaDSfCmMphiLSWlfJPXEJ$W_5VQrP(QsplWZZo1S^@bA
+U5OhjwupDtW^A#{tBq?VI85y5d0C3fL6t1?@eEe0eGHwu>jNunJ|ejb!~;@=q=4b0(xbq-5kz?Z;YV4};LA|YeY5K}JHTGjw=HB`A3Z3HmBOaM
+8@{a{$C{79xd}Ahgqt;-Y{Oa`V#O%~f~W~GgN1fNd&HXF7zCI}K*GarT+(DRvy^Td^U`3Mz7kGszvxm0#}cVS5J_pK;S4)#-@FTAc@=x56q8xR
+fIZk_a<O&-u!}DG0l$usR!n?Mnq@m@=7FQ)AE+qPZ%H|e1boYiKqdzCD!^#r5Qa>XC}q8-9*%r6@2ZVNGX1$$eh$=iQR&L`v^k<mo{UpwmvgxN
+O9z<)QsikTnN6N=XQUha)B(4BYywt90dN^pT^Ployck$KfkY)(LSlBx`M{$PABAO|WpJ=JzYK@)$dEJOC9|yiNF;!2KkS7M-O7B}Pw$Mgxr4i<
+6IGwIU;W}tew{V(u&=ncaFUTSVVQF$KL1L5dS_)i5;#lxUA>#rRdj_9Rfw~z<)&YqpiDb$$<1l{Vm)gIW>59-R=K~Pw2RIeo!4(8Exf9ZJD0N0
+Xv_wyIqfAoZ30m*MIfr<@?E2c0`Q4-27H%?fUetHN5gqJhBy#_fh#RTnbW{xWoPa!Y_4ghghE~POI9xNW`blLL10#C;VGG7K`}Tg#u&Q2dI!Gh
+G=d^0^txs-k-;aOgi<<$a9sjZAp8?Ki)jSS_~}R*U?07@StMQ%mV@-Ua**cfx`F+-v!CdiM2}~`{QbwX^}qi47v%&Ff3O-`-ibXFa6VenOB=wL
+CRL<jXPG!LXc=#_>g3n;;JQrfIv1tLqo%yhRw|R&<T5q8%7tY}{MME}sWu3OcDS!`&=^@hwh~PWV&iinKZGio)G%J?WXoBkjaO)OLQ&fg6#^jV
+IlhFZb?e!77wYI7@l^PX4|hXsZtvqjL;05+G!RN!9ZT6D#RV(od9%7&aVtR=Tb69!(jHP4wRic|i5dkQEKS>4TBHr&bdC4(q3LQJC+`D%+oZ0d
+7xQ}pXpi3?)PP(ZsXtj!hp>C~F>;jdU8;!2*VH|@uSBXw5wPgU$MI_Wiuz^pKxw?<BPU;{+e(i&tI}u}6`FczCHT6bM6XK<XEa@{<o%4bV4Ga8
+m_A0P3HUO6!}Z$2#G8+z8XbDWq{Xy(#1kbZA@$8b+NH<?@XvIF4B~ge?jse%7vNCydcEm>4<(nwT7^WFx}_EKqH@?Zv9~iORB23fz>6PHLq;#C
+dHwCuHRqGnJWPKubjBnDQN=v4fd`hw`GZ$_kh>NxRq8OR%M$vke1`b+k`NeVqHvW3c!=Nl&mL=eIRQQBC~EpXkh6VELyQhEJFNvRSmMav!m_BO
+DUboD&^S-Y+8n+%2ayF-S#or8XkUwy9pi*WC1&KqVZ3pd_3f%Gcnq9$B7A3HGGNKJif0U*kWysY3K=;KR+LnANdu9^x5=FAk-Fs|4E+TD76#!i
+fdbN>goU3Kk;w0&;+M~U{O5n8Gz0_9s<S5K;Y@*_8Sqwgz_vp77F`d>XEp!=_f-sMZfP6-3tbw01|C{%^4Rmzg7?wdi-NhIIo$$8Edq%#XEU4!
+wRhd?t<FK<XXH{#N5|n!rKdtA61_<m`r~za)fg)5R8_@wNEhj4N1JnTgvO*r%+;v2nPKDUJ{0M5hk9dV;#2p=kx^N6AtUAENOme|zAuS#Xc<I-
+<?R!ZaCZb5+=h5xA={TE<LLMU71^$4aV7vxcd(_oXB{Sei(odtT7-DWL(s#QY|#as1;kP&k^;#D#ljO!_@7UgE4ow&L;&VgS~{cQbZPQka_v#@
+sxRBPQ>Ry|wvXKeE_jRz3gwrg+J~K%@07rNqLx9#p$T604hH|!U2x~2bgiQ4^tn%3OixAczow4Z(qT*M`8(jd!cN!||App}>GDY{?aBE4m)bF#
+I&7_-pa;H-?UY>^u4CMrBT+i?@p*fd?Lvo}k!!wA(Hlb}ceh+~chYV(Q#aJb>vk8LG!rU4*`(NH_(_!{VwSU#(9w!o6xwliNc8$F^CpKPZ?aHQ
+V&W%Wg}}>+;*pp#FRfGQ=*ioj_6N5jPxbK7rnQd2vu!1Wv|C%{2^RJ=PU!GMF7&f`MUqhQvfMoA^+6RI5nWhesnBYq=|U)b$%;ztuh1PATALi#
+Y5FL}Pf8H%LlNo--`DFJeUO)|;v|cgk23yISlonPUP;ruqUJ-0$pC~^+4fwyeBn;Y3fpBe)?ak3W;;@~<2Y{KM9<MRw%u}nEIR+w$p@37ySJ=i
+d$eJ}+jT}*D0PZ$UPhbso^ha9b6Y-oHKYEdY+@%KwN#3Qg|tn)EDemU?O+<n9#p32+S{i|!=)fiih7wazVR-3erW^qj1+J?RtAf=PN`X#55j@I
+4>;jTfu-IPx}%Aw*4Df)OfoZotQ*%)|75|8tT;?>p;b{|MjP%9vt6v=QWb2ta<U;7mWq^XT1~s1Dej>pek?0rr@N;1+m~Mc!$UDCV^Wxrj_GpI
+jP59yO*N9;qUCFCH4>MEWdYin4+u9C7|`G{QNc7Rk!fGCRqk95B@w#+p55pV1IgY6gi0>ZN~|^%ljH*E+RjFiI-`(Au-Z#aE>2Vt*9mov@$-lK
+uqgB2&_PUp*y#_s{(!!r`g2|APgws>f4<-DS}!+mb+qQ^cdw~)!tAJdeYhvmP^B_$_xh7P`A6#ZeMrn(JM}rloUvhgPsHy_>-XgeM~iXDH?L&4
+5AYoS2zLw_u765O+}a!T+oA-3;IJO@u<jG)&ZbMvX|Q8uRg=UwV~&ndl>P!fm(7qe)y5<BCdGy&`CjI!^fe(%_!a!5opk;DPfc8&M1Xd4nYc(8
+$l6Bb@sMzdz)Jbkl&~7+tFt_m&ccEfhWFiH!-V|)*pjtnz>{p#<Xm`Ci;jw6$3#CqAd@*^q)G8pC<q)10*BU*u{&$R$fPt?i&dLE9kz<=B2<>m
+`^&&yn2V<=f7Q>4Au(cNnyq)m?pp)9pGs5E+e3T7ieMB;6G!a{h7M+!C19Yz&mY84#n5ljQQ&gnDi~&PVF9O^?aM7IvhmD-Y$eI{q1BCs)V2q6
+^!fzbi~(-ylw=|L!HATWlU)~D*SI5xc?}waqR_d_8`KP1=vL<s*$w71VB;>4Qq00xmx(|q1Jz-^f^_LSaGIL<kHF*$nYbRz{RDE(s-)0nl7q}B
+avu7+I;P3qq$MM1;g_sXo=mCb#W_~<FfOc0ky2_y8;g<c%r^`=lV5rfiU&2eBG-pBsdMo@f18eQQ-=%Ci}VA2Pxt!QeNlIbq%-+L=bCaoo;BKx
+GGG{ZP&9RdSfvp@D!e_nM`uiwFu7@eNLTdcftb|CT{~9BLTYEh9-Gs#L|9ltE!VO7K6TIaPU<)|N5Fk^Z(z$et6$%5;;c#WdQq;)*0na{m`no$
+-tlL1yNB7tYJ8%-X=WCx@PZSGl6l?Bg7lvQF7gUWT3UtQd+Djdl#mS0<5>WLK`IZ4>5%YaeyaMVZq*F&5CpT*H7V0==0#;ytw0xKOcFaMEsP5d
+Ch$K9hsuj{2&l-pI|(GO&YX%&G}EO}Wx2d|_>elrWhl1es(cc16<ySBV?aPw@gq-bP(?k>X;+sNJW<2&j!HS{DA#`SKA6|4!euOdf&LUlvLEV}
+4v2h#Zb?LFAQ<i9qS?r=tBWnBtiJ+pv>pVyEuE%4lcNa$C42YIGF=(7@)FJ){gQ=qqUC;9J1hpgB=cf;gf7{sF^n=#F})@>{g9j)B16<v!VLQ)
+{P-e$m(N0(Q2hAAx@!*jw?C|YRui3?>FXMwE9KCobz?sNNQIi7$!Niluann71N+AQrf48^S*cX)^t#ojllB>Yr;~$D@J<nhm=4k5*ZfYgQHnYF
+Xq!QNr=17w+@AgmqmTPa>FD5vPe)vv&3z}XA92y@Wi=tb8ZwA)Pnm}-mn5|2K^0pgX&g4ccXHOl<fPi)%@k^YM;6AmJS642fGu0$_k;Q!qv_;D
+nJ+=wsnfz&DJCynQLGT?onm#L6766y6~VFI5%!`~pI3f2^?sJe)Ym|V@A}z4g`x}V<4wohiRG6jBs7J0&6DlU{-)!<r74Ml1WCjy?5DMqjQvTQ
+H>s8#e7CbBSQb!)u2>IG(6vC+IqdYuW|5zvyYfkRfA`#D(8aA^b_~sds(|3fCy&kAR35Q~&$_El*Z$PD>i5JhxA_tqtJ|aQ&N_OJpJ#8mhGB26
+mmJ0swwGggSB?c96@wWySr%}5ALzW3!X+>e0fFk7!)wirx>X>y2=&uLT5AtZH(`6RouCVVw(ZKMn1?zQH9}cd=QY;{945*2W<Nw-9FYh%*6?2b
+J{AHZm>Az=!ue_?0$$cI+F1^38qlMzN*6?wrO9NIGg~vs>^xEr8*jY4s2GMbvB)e8-=uo_BzB;{bb4%(u{7C#@+txP!pySBE0ykr4JXRuao=z#
+4Jv9FdrYa3J6Z*c^<oq$vplCs)E#a-0(`PUiDSc6t4mitEL~?4g`Sq8H*t;0l3nhsQ%J2!U{w@aKg2#wwW@+uQG<ADSkfiWV^5C{q=m*B3Oo;&
++^T67yYL5HR7<WGww2}2*>Jb-Q`J1K#)#o2#CNkO;iAF-1-=_B>(&{*?s7pfC4sl?v1r>JjqSAnF<c*EBP?aXvP^0_Fl~XuhHK-Qu4Uu|>*NX?
+bVPH*boaY|*+w7@;g4CQN_NJysC-?80aSPkv#8V+Kj#>4i%G-nz&v+6fnb4P;{8-;AUrDlC>WIpP<x+>Hqxm~i;JesDfppcRCgL)-*=M^mW>v#
+9g2wce?o%+odGy$6lg8pRJvvM6NSiklv1z#WkW>RG6B8}eb_@8WNbTeij=y$Mr%gWy&X8|Ql)9r=W~uf<~tlL9{lJWCN}O<X(EoYg3|aDL_+T7
+_W7t33o1Put(5NdWhkfJk-k~VH9GBsX{b$O?=%#-d!izhKdWC`&vbVVB{s4Gm!~22{UFJomB^<grhPlVI$|aXiOC|2R_pLB6IoX?ovWyF34$&Z
+@f3=ln#ZIl(fE{t#xppuk+R+3BFt&&Tb-vtBGR+8>Ksx>JtrMw_1%Cke;1!jVhx{zbh@t8)g%(xt%<P>^+m+m$$HCPam7R35o<fBIjTjH`~j1^
+&@wfZ?+?HzvTtyh$1I*fbE6Z|=$g#XRCw7>W{7SwKCAT5U!0Ny;uax?exZh4`eTA)Q{Yth(IdsYjl))=s@!u^7`oeb5XF8{0ah}s>;0%>nuYjO
+Qq=qnROud<LrXY-tC=O!%w+*bIqdbA?qS`;lcjmB{N}wWRyj(<Qc)Ghowy$ERZZ9P59^}3w>=#2d*h%0Z#G{#d7xCTC>;i3eGDaP>+7{Bb6v42
+)C=_Cj@)5v>7D+pVQBb}5i!8~9DDX~P1H}ykpn3qr@nRb1v;x#E2+;rIaI?uVQDMp()BxOY|;Rd8V-DH=o)ucH|F4GF1d78{%@IVDmvhGlg)fh
+*<LWvuaAx@9O0dg2hs8TL!HSO#l9Nwous}b9UyI*?8EzO{o&3@Y~uv*PVFaBTRzixy=Z@>67Rom+6y9MZB~}iuXZY~mCwNYRP?5z`4T8(laqsZ
+Lcn@={E50%g620iQLlcA8V7ub3H%9@^*%?>J4dc5lIH3;2`3aZ4PZWm!_;(DL9I`-bIlEE;$3-PB%pUb++<bv#h(Lkz*GFv$_#n&G+ZLtworPx
+O3)nzFHA+d*Jf`z(R*gHX>eq5p2Eb_X|<fNXqA)zLgg93-R@!-s{|OgL3ybnm&CUnno!nBdVM2Lhaea6KwFkF^(Wk7?t=RVnqBF?LA7DoRyxp#
+nj2)_d<sZWVA)~uj_3j{+S=LcH_~S~)JT?xqB&ur$oOSnRq`eVBK{UPQ$y1G`1yyFvNS*P$eMKh87AZ}^DG<~rqVJTYnYoldxR7F)eRW>L(`O8
+JG22lL$`t)hbYi|yFQQ}SaKEpYs1~;%TverI?o^vK~LeDFK#YAeG9}wK5Iiuiq66*+*8-C{0m<>`Sj!T>Z!B@d@3F12vv2qhSx?_`RVG-(^uzq
+c=hy6YY|QLM#-#w-A+K}I2T4~O>OMk)wfA?luIsNA=MY*1|+H9g%tF%Qvm$%lCm|OGaGA=&{#!7-DqfNdhk5yvOK4lr{>$``?PsX8xyWW;r*p!
+3ITwvNwgu=)r~8U#liErq$GWx)>kpDSmBKqdB&j)nifgBSmT`$siM4$gDe*X1Vl{Lcwr|OK)aZwEG!r3!g7Hu+oE#-k2>0tjAQIH&DK&MD*|@D
+^pfKry9K3jRmp-KiqY`~QRUVA#(c}c%|WW;PiLf0nL-bXSryb#F~o>_MtI=DubqmNl^o2Dkw8yCU?yN(LEOxErHc@Z=sp3d&{n%Nsm;+=)nyit
+dLL|998+1<fCkbpl*Q9AjUU^XY%F}x)j1&?kzuVJrvg^uVp&mFO(#Y&)pr2%y7Gi<0C$W#O)>7*(W_J|hTX;gL>2`e7i|we4K4j+i!%4C>?~v(
+6FN7Q%|rXF7mvb6-&sNMlj13TkQxVfCw7N^{&1vrjqQE|7hU`@U6DGexT}F2ZYaX^Y35pH22D!%)<2-xfU62aXc@p0Nkl?qlutXF_b{LvxAF4b
+kpwQaV8u#adAcbZL?g#Rfvku$OJL8U74|b;adkwAbYCm?aiLwApQRa*p`yZR*wROr*mHtbfu}0V%(;|L)_7A3-MEa)CGcf%-C&7_Xy;!TRzb_W
+9I}>xM+%3A78_Dpi503@i8f$x526wUY?tYEZLT`xP9riEBHn#HfFpUv<!$=7Wiq*ih>0juo!4Xf{t%Gj^Z<&$#hJ0n8#Do?AFmS@C)67#Rcy+1
+ag2sG=^B8F$hwt%CIFzYs;?pK7}Evsix&C-9X5&Qt4dZUj`MZDK*>}oC0@`-W)tzqA8=s-)rmNz0}@5Fuqw{t1OH=t3=xNIZC~jFxb9rIVp6DR
+y3x5AgPoPeu!SI5<KeVPT}Rvx-~ag25Aa$1MS1P#AO7dppW*K>zkdJoU%&t9A3x)-KmYiz@BiL6(RsJ>*T4Pr{V)GVH#57rPcE_yw>LetCLD5z
+jkR)fh#)veaZDRwELfdjndH&d=je3MPoaoQg8PTTmGj`0MB-B4;C{HQ*Fy1oD1Q&t?*qwLTG)GNTdbG;W}Y$-r6agNS&YI5Y9+i9{<x5dW<4TV
+-L;SUsG6X*iC`xY;dGNO>|iGhff9~Tj*^cm{Hfof$W=02+*~y$+_~EI>9azIw#9XtJ_?S4lrfD%A&xZ;VI4OyA?yi16)C-%51|%gTSCm`tLwH5
+M=z7H5eW8c*H-%|70nwQ%L)YOcFX<IX-n=a7+$0GJKjLy?HU9;tl&z4i7j1uElxUgRF}y|uZ9kvRJw#0r-PIk!U9g?7pKZ%_}(~}DzZ<NeDGCJ
+>0*#bUPb5zz$`gn4EcMcXXEnR_xM-gu<yh>R(##f5Fap~px<sFt&6a?=XY<Hux~O%^qthNA$0V87G7US>D!!>Zz|OEeTv?A2<rO;eg&ba&oGJa
+b9b7M)uE~LbZ==ay*)gfWnMOmVLsHuTH$M;=myLl)R?6s>m%VLsPbYv=D@<&Nnom%X-6ApA@s(U+G?VJ`3^|J)>*KlC0jk}lx(oXR7!ZJolSiV
+wSDB?mZmWz!k`#a;dfVYpAhIVY`lQ+iA;PmVySIBl&ljfCTGez<WlpgT5_-*uLH5wf~J<;SQ>dh9L7Y_)6YDuYI(a(`KaFFX$?)+MIV*zPgI+|
+CH3CCP$!&aQe7sO7bsZYRHvV?iM&AHiXzz$b<uSczd#oyqHwnu@9u?r_novv`7z4J-}aqBzK&Asqn;>VS2g)@Mc~&pR#(;d%YlpFo2pgqaS^@O
+?(S4TcEo7E)6Bahw<7}koq7ipG<Sqpztiz}h2bw$VD7g-)8{A>KfCh#JE0FFG)9qHO^C0C4C34DIdMoS*&1`%ElZL`o4|w#dIfRxutcOFk&I~>
+cV!+zK=&BmOOhbU%cAD~VOahsJv2=o$T-rhj$5IAGl`XoqJKkv#DD(VFYxJ~|N6(DCp5bn**;jVILsp@vBwPF45N|#^4FQ(j&=&`$<8W_=s<%t
+GLA4dKr?r2&Q8^-(kssk5bU7vDWQDlxT-{OQCtKmmfn5LBJUs}3x_Nklai@$Y^T<==2YpDg`%28mJMh`GkrCHs-(YB8NI9{FsD$N1;=4ilOUpH
+HC1}D1p@DT1lrmlTl#nygs2hpkeB`;2N)Ax7j~rhV896n@(UNx93~<mh3lXYuAKfcfj1VAjGLaG48@^#fLIolRNrdiH%#PUe*V=(i6F3`0t2Oy
++9Z~(=`0R9^cUfiI;OH7l6T}3oKc0zaN%7MNWwml00Y;xwZ^ZQQ)60tP<7qmpd>8uJxi)(uJ&+@e!y&557qt|3|^D2NzzE^T?)8rmjc!VY(gDJ
+c)Cr!UITeo#CRdg)3d*58+0j_Bae6hoy#9+97Huhr9ncLG?^??G>oo=CfHES#^7muvXBkzO2xZ!=<(>-W>~x$AUH~Z@%4!FRC#1844#UBd>#og
+TN!9}SC_4C3z>OlFcqlGER!T8C08x?^y0DF<Qa=pCK>f-aicTKgcvGUTG?St_LxPx0N8U62mXGX9+u3PbCl6J6PYS+?yqd1u<bG_7C5u+etgLx
+uhJur+)i&aP6LqJXqie+7oD7_Z>RXS31g+VG9(&FgX=@AP8!@vnwf9cM<!q^-`1-lr!k?-pl3VVSwH{Qi_u#YaJ_jmq}SG(chb)weJkhO6Xu~w
+C+DyQy`dRta{PVebE7RyU;W%TlQh1GDbhx)7oVaggXY0ArIK!*V#d%zQapdbxie|E-pt%}GoQZIiL~;j9(zu8X5yEhQ}gBWeTHYxu$|6!G#ReL
+Bzy4Gt0cznE8tD7fbo3C7xto%3GciWlV!9CFz5ws9l{1Vt-{v4G=P%aFGHCz9!+E!9MWiaLque<xHQMKiQIRr!t!n<lR_ijb{Fs>VU@SyzKf)!
+agB+QvtU(-?crs0=%Epv2r8Tfp8yY|xG!s71!;=2fT)5E;Ty{RyMf>;$#LY7M{sf3ffOq=z(pLGh3S#rS6p9p##RiC0wN)ovCPBb-;P@%x*-mZ
+^YLi7;ZS?bND4>D>{k3r%$Y#FI?Dr*cih9Upv`E){z@LFNN)POV^NL?qN9j%4y~=B)6(E3jadE7^oN0^BNJ-+?!DQ$A&uc0AmI=-kxP>YjZR>#
+?5}cWhD<&A3ZoNa0viBlCQ2A>N5VR>@f=o9bx=oo!yi3t+S$fq#zmx3YRvw_6aLAKq09@_5wZfZis!yY);20!E)-oc09mvxau^4HA|^bJ(Ev(f
+K94?d-AzVAe)<2niKj3
+"""

@@ -1,0 +1,165 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""From the options of one server to its version, its checked command line and the warnings on the way."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _flags, _speculative
+from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter, read_drafter
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._flags import FlagTable
+from ansible_collections.llmops.sglang.plugins.module_utils._rules import Start, check
+from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments import Entry, Words, check_extra
+from ansible_collections.llmops.sglang.plugins.module_utils._server_help import ask_server
+from ansible_collections.llmops.sglang.plugins.module_utils._sglang_install import missing_interpreter, sglang_version
+
+RunCommand = t.Callable[..., "tuple[int, str, str]"]
+Params = t.Mapping[str, t.Any]
+
+ENTRY_POINT = ("-m", "sglang.launch_server")
+KEYS = ("api_key", "admin_api_key")
+
+
+@dataclass(frozen=True)
+class CommandPlan:
+    """A checked command line: ``words`` are all of it but the configuration file of the keys."""
+
+    version: str
+    table: FlagTable
+    words: list[str]
+    environment: dict[str, str]
+    warnings: list[str]
+
+
+def plan_command(params: Params, run_command: RunCommand) -> CommandPlan:
+    """Plan the command line of one server.
+
+    :raises Failure: ``unknown_flag``, ``rule_violated`` or ``unit_invalid``; nothing has been written then.
+    """
+    local = not params["dest_dir"]
+    environment = environment_of(params["environment"] or {})
+    flag_names = checked_flag_names(params["flag_names"] or {})
+    args, speculative, extra = params["args"] or {}, params["speculative"] or {}, params["extra_args"] or []
+    warnings: list[str] = []
+    version = _version(params, run_command, environment, local, warnings)
+    table = _table(params, run_command, environment, version, warnings)
+    refuse_keys(args, extra)
+    algorithm = _speculative.algorithm_of(speculative, args)
+    _speculative.check_algorithm(algorithm, table, flag_names)
+    drafter = _drafter(params, environment)
+    words = Words(table)
+    for entry in _speculative.entries(speculative, table, flag_names, algorithm, drafter):
+        words.add(entry)
+    for name, value in args.items():
+        words.add(Entry(f"args.{name}", name, value, flag_names.get(name, "")))
+    warnings += words.warnings + check_extra(extra, table, set(flag_names.values()))
+    server_words = [*words.words(), *extra]
+    arguments = _flags.arguments_of(server_words, table=table)
+    _check_needed(params, arguments, table)
+    budget = speculative.get("tree_budget")
+    start = Start(arguments, table.version, drafter, environment, budget if isinstance(budget, int) else None)
+    warnings += check(start, local)
+    return CommandPlan(version, table, [params["python"], *ENTRY_POINT, *server_words], environment, warnings)
+
+
+def environment_of(environment: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """The environment as text; a variable that is null is left out, true and false are lower case."""
+    texts = {}
+    for name, value in environment.items():
+        if isinstance(value, (dict, list)):
+            raise Failure("unit_invalid", f"The environment variable '{name}' is a {type(value).__name__}: give it as text.")
+        if value is not None:
+            texts[str(name)] = str(value).lower() if isinstance(value, bool) else str(value)
+    return texts
+
+
+def checked_flag_names(flag_names: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """The option ``flag_names``, each value a long flag."""
+    for name, flag in flag_names.items():
+        if not isinstance(flag, str) or not re.fullmatch(r"--[A-Za-z0-9][A-Za-z0-9_-]*", flag):
+            raise Failure("unknown_flag", f"The entry '{name}' of 'flag_names' is '{flag}', which is no flag: write it as '--its-flag'.")
+    return dict(flag_names)
+
+
+def refuse_keys(args: t.Mapping[str, t.Any], extra: t.Sequence[str]) -> None:
+    """Refuse a key on the command line, where every user of the host could read it."""
+    for key in KEYS:
+        flag = "--" + key.replace("_", "-")
+        # argparse takes every unique beginning: --api is --api-key in most releases.
+        short = [w for w in extra if len(w.partition("=")[0]) > 4 and flag.startswith(w.partition("=")[0])]
+        where = f"args.{key}" if args.get(key) is not None else f"extra_args: {short[0].partition('=')[0]}" if short else ""
+        if where:
+            raise Failure(
+                "rule_violated", f"The key in '{where}' would stand on the command line, readable for all: use the option '{key}' instead."
+            )
+
+
+def _version(params: Params, run_command: RunCommand, environment: dict[str, str], local: bool, warnings: list[str]) -> str:
+    python, version = params["python"], params["sglang_version"]
+    if not os.path.isabs(python):
+        raise Failure("unit_invalid", f"The interpreter '{python}' is no absolute path: systemd needs one, correct 'python'.")
+    if not os.path.exists(python):
+        if local or version == "auto":
+            raise missing_interpreter(python)
+        warnings.append(missing_interpreter(python).msg)
+    if version == "auto":
+        version = sglang_version(run_command, python, environment)
+    try:
+        _flags.version_key(version)
+    except ValueError as exc:
+        raise Failure("unit_invalid", f"The version '{version}' of SGLang is not a version: write it as in '0.5.15.post1', or 'auto'.") from exc
+    return version
+
+
+def _table(
+    params: Params, run_command: RunCommand, environment: dict[str, str], version: str, warnings: list[str]
+) -> FlagTable:
+    """The flags of this server: by the catalogue, or by its own help text."""
+    table = _flags.table_of(version)
+    unknown = table.origin == "nearest"
+    if unknown:
+        warnings.append(f"SGLang {version} is not in this collection's catalogue ({_flags.VERSIONS[0]} to {_flags.VERSIONS[-1]}).")
+    if params["introspect"] == "always" or (params["introspect"] == "auto" and unknown):
+        asked, why = ask_server(run_command, params["python"], environment, version)
+        if asked is not None:
+            return asked
+        if params["introspect"] == "always":
+            raise Failure("unit_invalid", f"The server of '{params['python']}' did not tell its flags ({why}): correct it or set 'introspect: auto'.")
+        warnings.append(f"The server of '{params['python']}' did not tell its flags ({why}); those of SGLang {table.base} are assumed.")
+    elif unknown:
+        warnings.append(f"The flags of SGLang {table.base} are assumed, since 'introspect' is '{params['introspect']}'.")
+    return table
+
+
+def _drafter(params: Params, environment: dict[str, str]) -> t.Optional[Drafter]:
+    speculative, args = params["speculative"] or {}, params["args"] or {}
+    path = _speculative.draft_path_of(speculative, args)
+    if not path:
+        return None
+    revision = speculative.get("draft_model_revision") or args.get("speculative_draft_model_revision") or ""
+    try:
+        home = pwd.getpwnam(params["user"]).pw_dir if params["user"] else ""
+    except KeyError:
+        home = ""
+    return read_drafter(path, environment, environment.get("HOME") or home, str(revision))
+
+
+def _check_needed(params: Params, arguments: t.Mapping[str, t.Any], table: FlagTable) -> None:
+    if "config" in arguments and any(params[key] is not None for key in KEYS):
+        raise Failure(
+            "rule_violated",
+            "The server takes one configuration file, and the keys of 'api_key' and 'admin_api_key' need it: "
+            "move the settings of 'args.config' into 'args'.",
+        )
+    if "model_path" not in arguments and "config" not in arguments:
+        raise Failure("rule_violated", "The server needs a model: set 'args.model_path'.")
+    for key in KEYS:
+        if params[key] is not None and table.get_exact("--" + key.replace("_", "-")) is None:
+            raise Failure("unknown_flag", f"SGLang {table.version} has no {key}: 0.5.8 is the first that has it; leave the option out.")

@@ -1,0 +1,314 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Bring the unit file of one server, and the files of its secrets, in line with the options."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pwd
+import grp
+import re
+import shutil
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _flags
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import UNIT_FINGERPRINT, differences, read_environ
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import KEYS, CommandPlan, Params, RunCommand, plan_command
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import MARKER, MODERN_SYSTEMD, UnitPlan, fingerprint_of, render
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import Place, Writer, place_of, read_text
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import (
+    CONFIG_FILE,
+    CREDENTIALS_SINCE,
+    ENVIRONMENT_FILE,
+    SecretFiles,
+    identity_of,
+    new_identity,
+    secret_files,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import exec_start_of
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_verify import verify
+
+_SECRET_ARGUMENTS = ("api_key", "admin_api_key", "ssl_keyfile_password")
+
+
+class ServerUnit:
+    """One server's unit.
+
+    :arg params: the module's options.
+    :arg run_command: ``AnsibleModule.run_command``.
+    :arg writer: what writes files; not used in check mode.
+    :arg tmpdir: a directory for a moment's files.
+    """
+
+    def __init__(self, params: Params, run_command: RunCommand, writer: Writer, check_mode: bool, tmpdir: str) -> None:
+        self.params = params
+        self.run_command = run_command
+        self.writer = writer
+        self.check_mode = check_mode
+        self.tmpdir = tmpdir
+        self.warnings: list[str] = []
+        self.name = unit_name(params["name"])
+        self.place = place_of(self.name, params["scope"], params["style"], params["dest_dir"])
+        self.manager = self._manager()
+        self.mask = Mask([*(params[key] for key in KEYS), *(str(v) for v in (params["environment_secrets"] or {}).values())])
+
+    def present(self) -> dict[str, t.Any]:
+        """Write what differs; the result of the module.
+
+        :raises Failure: before anything is written, but for ``write_failed``.
+        """
+        self._check_owner_options()
+        before = self._before()
+        command = plan_command(self.params, self.run_command)
+        self.warnings += command.warnings
+        files = secret_files({key: self.params[key] for key in KEYS}, self.params["environment_secrets"] or {})
+        plan = self._unit_plan(command, files)
+        text = render(plan)
+        if self.params["verify"]:
+            self._verify(text)
+        self._warn_of_foreign_drop_ins()
+        secrets_changed = self._secrets_differ(files)
+        changed = text != before
+        backup = self._write(before, text, files, changed, secrets_changed)
+        reloaded = self._reload(changed)
+        argv = [*plan.words, *plan.raw_words]
+        return {
+            "changed": changed or secrets_changed or reloaded,
+            "path": self.place.path,
+            "argv": argv,
+            "exec_start": _exec_start_value(text),
+            "sglang_version": command.version,
+            "flag_changes": self._flag_changes(before, argv, command),
+            "restart_required": self._restart_required(text, changed, secrets_changed),
+            "diff": self._diff(before, text, secrets_changed),
+            **({"backup_file": backup} if backup else {}),
+        }
+
+    def absent(self) -> dict[str, t.Any]:
+        """Remove what this module wrote for the unit, and nothing else."""
+        place = self.place
+        before = read_text(place.path)
+        if before is not None and not _is_own(before):
+            raise Failure("unit_invalid", f"The file '{place.path}' was not written by this module: remove it by hand if it has to go.")
+        secrets = [path for path in (place.config_path, place.environment_path) if os.path.lexists(path)]
+        changed = before is not None or bool(secrets)
+        backup = ""
+        if changed and not self.check_mode:
+            if before is not None and self.params["backup"]:
+                backup = self.writer.backup(place.path)
+            if before is not None and self.manager and self.params["style"] == "unit":
+                # The links of an enabled unit would dangle.
+                self.manager.systemctl("disable", self.name, check=False)
+            for path in (place.path, *secrets):
+                self.writer.remove(path)
+            self.writer.remove_empty(place.secrets)
+            if self.params["style"] == "drop_in":
+                self.writer.remove_empty(os.path.dirname(place.path))
+            if self.manager:
+                self.manager.daemon_reload()
+        return {
+            "changed": changed,
+            "path": place.path,
+            "argv": [],
+            "exec_start": "",
+            "sglang_version": "",
+            "flag_changes": {"added": {}, "removed": {}, "changed": {}},
+            "restart_required": False,
+            "diff": self._diff(before, None, bool(secrets)),
+            **({"backup_file": backup} if backup else {}),
+        }
+
+    def _manager(self) -> t.Optional[Manager]:
+        """The service manager; none with ``dest_dir`` and on a host that was not booted by systemd."""
+        if self.params["dest_dir"]:
+            return None
+        if self.params["scope"] == "system" and not os.path.isdir("/run/systemd/system"):
+            self.warnings.append("systemd does not run on this host: the unit is written and not loaded.")
+            return None
+        return Manager(self.run_command, self.params["scope"])
+
+    def _check_owner_options(self) -> None:
+        user, group = self.params["user"], self.params["group"]
+        if self.params["scope"] == "user" and (user or group):
+            raise Failure("unit_invalid", "A unit of 'scope: user' runs as that user: leave 'user' and 'group' out.")
+        if self.params["dest_dir"]:
+            return
+        for option, name, known in (("user", user, pwd.getpwnam), ("group", group, grp.getgrnam)):
+            try:
+                if name and not name.isdigit():
+                    known(name)
+            except KeyError as exc:
+                raise Failure("unit_invalid", f"The {option} '{name}' is not known on this host: create it first.") from exc
+
+    def _before(self) -> t.Optional[str]:
+        """The file's text before; checks that it may be replaced."""
+        place = self.place
+        if not self.params["dest_dir"] and os.path.islink(place.path) and os.path.realpath(place.path) == "/dev/null":
+            raise Failure("unit_invalid", f"The unit '{self.name}' is masked: unmask it with 'systemctl unmask {self.name}' first.")
+        if self.params["style"] == "drop_in" and self.manager:
+            state = self.manager.show(self.name)
+            if not state.fragment_path and not (self.check_mode and state.exists):
+                raise self.manager.no_such_unit(state)
+        before = read_text(place.path)
+        if before is not None and not _is_own(before):
+            self.warnings.append(f"The file '{place.path}' was not written by this module and is replaced; 'backup: true' keeps a copy.")
+        if os.path.islink(place.path):
+            self.warnings.append(f"The link '{place.path}' is replaced by a file; what it points to stays.")
+        return before
+
+    def _unit_plan(self, command: CommandPlan, files: SecretFiles) -> UnitPlan:
+        config = os.path.join(self.place.final_secrets, CONFIG_FILE) if files.config else ""
+        by_credential = self._systemd_version() >= CREDENTIALS_SINCE
+        handed = f"${{CREDENTIALS_DIRECTORY}}/{CONFIG_FILE}" if by_credential else config
+        return UnitPlan(
+            name=self.name,
+            words=command.words,
+            raw_words=["--config", handed] if config else [],
+            scope=self.params["scope"],
+            style=self.params["style"],
+            environment=command.environment,
+            environment_file=os.path.join(self.place.final_secrets, ENVIRONMENT_FILE) if files else "",
+            credential=f"{CONFIG_FILE}:{config}" if config and by_credential else "",
+            user=self.params["user"] or "",
+            group=self.params["group"] or "",
+            working_directory=self.params["working_directory"] or "",
+            overrides={section: self.params[section.lower()] or {} for section in ("Unit", "Service", "Install")},
+            systemd=self._systemd_version(),
+        )
+
+    def _systemd_version(self) -> int:
+        if not shutil.which("systemctl"):
+            return MODERN_SYSTEMD
+        dummy, out, dummy2 = self.run_command(["systemctl", "--version"], check_rc=False)
+        match = re.match(r"systemd (\d+)", out)
+        return int(match.group(1)) if match else MODERN_SYSTEMD
+
+    def _verify(self, text: str) -> None:
+        if not shutil.which("systemd-analyze"):
+            if self.manager:
+                self.warnings.append("The unit is not verified: 'systemd-analyze' is not there.")
+            return
+        place = self.place
+        found = verify(self.run_command, self.name, place.relative, text, self.params["scope"], place.final_path, self.tmpdir)
+        # With dest_dir the interpreter may come later.
+        missing = f"Command {self.params['python']} is not executable"
+        errors = [line for line in found if not (self.params["dest_dir"] and missing in line)]
+        if errors:
+            raise Failure("unit_invalid", self.mask.text(f"systemd does not accept the unit '{self.name}': {'; '.join(errors)}"))
+
+    def _warn_of_foreign_drop_ins(self) -> None:
+        """Warn of a drop-in that sets ExecStart= after this file."""
+        directories = [self.place.directory] if self.params["dest_dir"] else ["/usr/lib/systemd/system", "/run/systemd/system", self.place.final]
+        for directory in directories:
+            for path in sorted(glob.glob(os.path.join(glob.escape(directory), f"{self.name}.d", "*.conf"))):
+                later = self.params["style"] == "unit" or os.path.basename(path) > os.path.basename(self.place.path)
+                if path != self.place.path and later and exec_start_of(read_text(path) or ""):
+                    self.warnings.append(f"The drop-in '{path}' sets ExecStart= after this file and wins: remove it.")
+
+    def _secrets_differ(self, files: SecretFiles) -> bool:
+        config, environment = read_text(self.place.config_path), read_text(self.place.environment_path)
+        wanted = files.environment_text(identity_of(environment) or "none")
+        return (config or "") != files.config or (environment or "") != wanted
+
+    def _write(self, before: t.Optional[str], text: str, files: SecretFiles, changed: bool, secrets_changed: bool) -> str:
+        """Write the secrets first: a unit never points to a file that is not there."""
+        if self.check_mode:
+            return ""
+        place = self.place
+        if secrets_changed:
+            self._write_secrets(files)
+        backup = self.writer.backup(place.path) if changed and before is not None and self.params["backup"] else ""
+        if changed:
+            if not os.path.isdir(os.path.dirname(place.path)):
+                self.writer.make_directory(os.path.dirname(place.path), "0755")
+            self.writer.write(place.path, text, "0644")
+        return backup
+
+    def _write_secrets(self, files: SecretFiles) -> None:
+        place = self.place
+        if not files:
+            for path in (place.config_path, place.environment_path):
+                self.writer.remove(path)
+            self.writer.remove_empty(place.secrets)
+            return
+        # Without credentials the server itself reads its file, through this directory.
+        direct = bool(files.config) and self._systemd_version() < CREDENTIALS_SINCE
+        if not os.path.isdir(place.directory):
+            self.writer.make_directory(place.directory, "0755")
+        self.writer.make_directory(place.secrets, "0711" if direct else "0700")
+        if files.config:
+            self.writer.write(place.config_path, files.config, "0600", (self.params["user"] or "") if direct else "")
+        else:
+            self.writer.remove(place.config_path)
+        self.writer.write(place.environment_path, files.environment_text(new_identity()), "0600")
+
+    def _reload(self, changed: bool) -> bool:
+        """Have systemd read its files anew where its copy is older; whether that was needed although no file changed."""
+        if not self.manager:
+            return False
+        stale = self.manager.show(self.name).need_daemon_reload
+        if not self.check_mode and (changed or stale):
+            self.manager.daemon_reload()
+        return stale and not changed
+
+    def _restart_required(self, text: str, changed: bool, secrets_changed: bool) -> bool:
+        if not self.manager:
+            return False
+        if not self.check_mode:
+            return bool(differences(self.manager, self.name))
+        state = self.manager.show(self.name)
+        if not state.running:
+            return False
+        environ = read_environ(state.main_pid)
+        if changed or secrets_changed:
+            return secrets_changed or environ is None or environ.get(UNIT_FINGERPRINT) != fingerprint_of(text)
+        return bool(differences(self.manager, self.name))
+
+    def _flag_changes(self, before: t.Optional[str], argv: list[str], command: CommandPlan) -> dict[str, t.Any]:
+        old_argv = exec_start_of(before) if before is not None else []
+        if not old_argv and self.params["style"] == "drop_in" and self.manager:
+            old_argv = self.manager.exec_start(self.name)
+        return flag_changes(
+            _flags.arguments_of(old_argv, table=command.table), _flags.arguments_of(argv, table=command.table), self.mask
+        )
+
+    def _diff(self, before: t.Optional[str], after: t.Optional[str], secrets_changed: bool) -> t.Any:
+        path = self.place.path
+        diff = {
+            "before": self.mask.text(before or ""),
+            "after": self.mask.text(after or ""),
+            "before_header": path if before is not None else f"{path} (absent)",
+            "after_header": path if after is not None else f"{path} (absent)",
+        }
+        if not secrets_changed:
+            return diff
+        return [diff, {"prepared": f"The secrets in {self.place.secrets} change; they are not shown.\n"}]
+
+
+def flag_changes(old: t.Mapping[str, t.Any], new: t.Mapping[str, t.Any], mask: Mask) -> dict[str, t.Any]:
+    """How two sets of arguments differ by meaning; the values of keys are left out."""
+
+    def shown(name: str, value: t.Any) -> t.Any:
+        return MASKED if name in _SECRET_ARGUMENTS else mask.value(value)
+
+    return {
+        "added": {n: shown(n, new[n]) for n in sorted(new) if n not in old},
+        "removed": {n: shown(n, old[n]) for n in sorted(old) if n not in new},
+        "changed": {n: {"before": shown(n, old[n]), "after": shown(n, new[n])} for n in sorted(new) if n in old and old[n] != new[n]},
+    }
+
+
+def _is_own(text: str) -> bool:
+    return text.startswith(MARKER) or bool(fingerprint_of(text))
+
+
+def _exec_start_value(text: str) -> str:
+    """The value of ExecStart= as it stands in the file, on one line."""
+    match = re.search(r"^ExecStart=(?=.)((?:.*\\\n)*.*)$", text, flags=re.MULTILINE)
+    return re.sub(r" \\\n\s*", " ", match.group(1)) if match else ""

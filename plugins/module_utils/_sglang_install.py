@@ -1,0 +1,72 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Which SGLang an interpreter's environment holds, without importing it."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+
+RunCommand = t.Callable[..., "tuple[int, str, str]"]
+
+# importlib.metadata reads dist-info, egg-info and editable installs alike, and only the metadata's files.
+# -I keeps out PYTHONPATH and with it a sitecustomize; its directories are searched first, as the server would.
+_PROGRAM = """
+import json, sys
+sys.path[:0] = [p for p in sys.argv[1].split(":") if p]
+from importlib import metadata
+try:
+    found = metadata.version("sglang")
+except metadata.PackageNotFoundError:
+    found = None
+print("llmops-sglang " + json.dumps([found, sys.version.split()[0]]))
+"""
+
+
+def sglang_version(run_command: RunCommand, python: str, environment: t.Mapping[str, str]) -> str:
+    """The version in the metadata of the distribution ``sglang`` that *python* finds.
+
+    :arg environment: the server's environment, for its ``PYTHONPATH``.
+    :raises Failure: ``unit_invalid`` if the interpreter is missing, does not run, or has no SGLang.
+    """
+    if not os.path.exists(python):
+        raise missing_interpreter(python)
+    pythonpath = str(environment.get("PYTHONPATH", ""))
+    rc, out, err = run_command([python, "-I", "-c", _PROGRAM, pythonpath], check_rc=False)
+    match = re.search(r"^llmops-sglang (.*)$", out, flags=re.MULTILINE)
+    if rc == 0 and match:
+        version = json.loads(match.group(1))[0]
+    else:
+        version = _version_beside(python)
+        if version is None:
+            said = " ".join(err.split())[-300:] or f"exit status {rc}"
+            raise Failure(
+                "unit_invalid", f"The interpreter '{python}' does not run ({said}): check 'python', or set 'sglang_version'."
+            )
+    if version is None:
+        raise Failure(
+            "unit_invalid",
+            f"The interpreter '{python}' has no distribution 'sglang': install SGLang there, correct 'python', or set 'sglang_version'.",
+        )
+    return version
+
+
+def missing_interpreter(python: str) -> Failure:
+    """The failure for an interpreter that is not there."""
+    return Failure("unit_invalid", f"The interpreter '{python}' does not exist on this host: install the server there or correct 'python'.")
+
+
+def _version_beside(python: str) -> t.Optional[str]:
+    """The version by the name of the metadata directory beside an interpreter that cannot run here."""
+    root = os.path.dirname(os.path.dirname(python))
+    for path in sorted(glob.glob(os.path.join(root, "lib*", "python3*", "*-packages", "sglang-*.dist-info"))):
+        match = re.fullmatch(r"sglang-(.+)\.dist-info", os.path.basename(path))
+        if match:
+            return match.group(1)
+    return None

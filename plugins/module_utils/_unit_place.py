@@ -1,0 +1,150 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Where the files of one unit lie, and writing them so that a kill leaves the old file or the new one."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import tempfile
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import DROP_IN
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import CONFIG_FILE, ENVIRONMENT_FILE
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+@dataclass(frozen=True)
+class Place:
+    """The paths of one unit: ``directory`` is where files are written, ``final`` where systemd will read them."""
+
+    name: str
+    style: str
+    directory: str
+    final: str
+
+    @property
+    def relative(self) -> str:
+        return self.name if self.style == "unit" else f"{self.name}.d/{DROP_IN}"
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.directory, self.relative)
+
+    @property
+    def final_path(self) -> str:
+        return os.path.join(self.final, self.relative)
+
+    @property
+    def secrets(self) -> str:
+        return os.path.join(self.directory, f"{self.name}.secrets")
+
+    @property
+    def final_secrets(self) -> str:
+        return os.path.join(self.final, f"{self.name}.secrets")
+
+    @property
+    def config_path(self) -> str:
+        return os.path.join(self.secrets, CONFIG_FILE)
+
+    @property
+    def environment_path(self) -> str:
+        return os.path.join(self.secrets, ENVIRONMENT_FILE)
+
+
+def place_of(name: str, scope: str, style: str, dest_dir: t.Optional[str]) -> Place:
+    """The place of a unit in its manager's search path, or below *dest_dir*."""
+    home = pwd.getpwuid(os.geteuid()).pw_dir
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    final = os.path.join(config, "systemd", "user") if scope == "user" else "/etc/systemd/system"
+    return Place(name, style, dest_dir or final, final)
+
+
+def read_text(path: str) -> t.Optional[str]:
+    """The text of *path*; ``None`` where it is not there.
+
+    :raises Failure: ``unit_invalid`` if it is there and cannot be read.
+    """
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as handle:
+            return handle.read()
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise Failure("unit_invalid", f"The file '{path}' cannot be read ({exc.strerror}): check its mode, or become its owner.") from exc
+
+
+class Writer:
+    """Writes and removes files with the means of *module*."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self._module = module
+
+    def make_directory(self, path: str, mode: str) -> None:
+        """Make *path* where it is not there, and give it *mode* (octal text)."""
+        try:
+            os.makedirs(path, mode=int(mode, 8), exist_ok=True)
+        except OSError as exc:
+            raise _write_failed(path, exc) from exc
+        self._module.set_mode_if_different(path, mode, False)
+
+    def write(self, path: str, text: str, mode: str, owner: str = "") -> None:
+        """Replace *path* in one step; a secret is never readable for others, not for a moment.
+
+        :raises Failure: ``write_failed``.
+        """
+        directory, base = os.path.split(path)
+        try:
+            number, temporary = tempfile.mkstemp(prefix=f".{base}.", dir=directory)
+        except OSError as exc:
+            raise _write_failed(path, exc) from exc
+        try:
+            with open(number, "w", encoding="utf-8", errors="surrogateescape") as handle:
+                handle.write(text)
+                handle.flush()
+                os.fsync(handle.fileno())
+            previous = os.umask(0o177)
+            try:
+                self._module.atomic_move(temporary, path)
+            finally:
+                os.umask(previous)
+        except OSError as exc:
+            raise _write_failed(path, exc) from exc
+        finally:
+            if os.path.lexists(temporary):
+                os.unlink(temporary)
+        if owner:
+            self._module.set_owner_if_different(path, owner, False)
+        self._module.set_mode_if_different(path, mode, False)
+
+    def backup(self, path: str) -> str:
+        return self._module.backup_local(path)
+
+    def remove(self, path: str) -> bool:
+        """Remove one file; false where there was none."""
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            return False
+        except OSError as exc:
+            raise _write_failed(path, exc) from exc
+        return True
+
+    @staticmethod
+    def remove_empty(path: str) -> None:
+        """Remove a directory if nothing is in it."""
+        try:
+            os.rmdir(path)
+        except OSError:
+            pass
+
+
+def _write_failed(path: str, exc: OSError) -> Failure:
+    return Failure(
+        "write_failed", f"The file '{path}' could not be written ({exc.strerror}); what was there is untouched: make room or become root."
+    )
