@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes each host's result of an ad-hoc run to a file, whole and as JSON; the screen stays as it is for people."""
+"""Writes each host's result to a file, whole and as JSON; the screen stays as it is for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ name: result_file
 type: aggregate
 short_description: Writes each host's result to the file named by LLMOPS_RESULT_FILE
 description:
-  - One JSON object a line, with C(host) and C(result). For tests that want the result and not its display.
+  - One JSON object a line, with C(host), C(action), C(task) and C(result). For tests that want the result and not its display.
 """
 
 
@@ -30,9 +30,11 @@ class CallbackModule(CallbackBase):
         # ansible-core 2.19 made the names public; before, only the ones with an underscore exist.
         host = getattr(result, "host", None) or result._host
         values = getattr(result, "result", None) or result._result
+        task = getattr(result, "task", None) or result._task
         shown = {key: value for key, value in values.items() if not key.startswith("_ansible_")}
+        entry = {"host": host.get_name(), "action": task.action, "task": task.name, "result": {**shown, **added}}
         with open(path, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"host": host.get_name(), "result": {**shown, **added}}, default=str) + "\n")
+            file.write(json.dumps(entry, default=str) + "\n")
 
     def v2_runner_on_ok(self, result):
         self._write(result, failed=False)
