@@ -1,0 +1,241 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The launcher: arguments, children, their end, and the HTTP server in between."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+
+from sglang import command_line, exceptions, log_lines, processes, resolution, scheduler_process
+from sglang.faults import Faults, strike_process
+from sglang.release import installed
+from sglang.settings import Settings
+
+RESOLVE_FRAMES = [
+    ("sglang/launch_server.py", 67, "<module>", "server_args = prepare_server_args(sys.argv[1:])"),
+    ("sglang/srt/server_args.py", 7161, "prepare_server_args", "return ServerArgs.from_cli_args(raw_args)"),
+    ("sglang/srt/arg_groups/speculative_hook.py", 234, "_handle_dflash", "raise ValueError("),
+]
+
+
+class Child:
+    """A child process: its pid, the name the watchdog gives it, and the pipe of its log lines."""
+
+    def __init__(self, name, pid, command_fd=None):
+        self.name, self.pid, self.command_fd = name, pid, command_fd
+        self.code = None
+
+    def poll(self):
+        """The exit code once the child has ended, else None."""
+        if self.code is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                pid, status = self.pid, 0
+            if pid:
+                self.code = processes.exit_code(status)
+        return self.code
+
+    def print_line(self, message):
+        """Have the child print a log line; a stopped or dead child prints nothing."""
+        if self.command_fd is not None:
+            try:
+                os.write(self.command_fd, message.encode("utf-8") + b"\n")
+            except OSError:
+                pass
+
+
+class Launcher:
+    """One server from its first line to its last."""
+
+    def __init__(self, argv):
+        self.argv = argv
+        self.release = installed()
+        self.settings = Settings()
+        self.faults = Faults()
+        self.plan = None
+        self.schedulers, self.others = [], []
+        self.started = time.time()
+
+    def fail_early(self, name):
+        log_lines.raw(exceptions.text(name, self.plan))
+        os._exit(1)
+
+    def fault(self, stage):
+        time.sleep(self.faults.drip_seconds(stage))
+        for fault in self.faults.at(stage):
+            if fault.kind in ("crash", "hang"):
+                strike_process(fault, self.fail_early)
+
+    def prepare(self):
+        """Everything before the first child; sets the plan or exits."""
+        if self.release.since("0.5.10"):
+            script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch_server.py")
+            log_lines.raw(
+                "%s:55: UserWarning: 'python -m sglang.launch_server' is still supported, but 'sglang serve' is the "
+                "recommended entrypoint.\n  Example: sglang serve --model-path <model> [options]\n  warnings.warn(" % script
+            )
+        time.sleep(self.settings.import_seconds)
+        self.fault("import")
+        try:
+            args = command_line.parse(self.release, self.argv)
+            self.fault("args")
+            self.plan = resolution.resolve(self.release, self.settings, args)
+        except resolution.Refused as error:
+            self.refuse(error.kind, str(error))
+        except ValueError as error:
+            self.refuse("ValueError", str(error))
+        for warning in self.plan.warnings:
+            log_lines.log(warning)
+        self.print_server_args()
+
+    def refuse(self, kind, message):
+        if self.release.since("0.5.19"):
+            self.log_kill(False)
+        log_lines.raw(log_lines.traceback_text(RESOLVE_FRAMES, "%s: %s" % (kind, message)))
+        sys.exit(1)
+
+    def print_server_args(self):
+        shown = {name: value for name, value in self.plan.args.items() if name != "config"}
+        if self.release.since("0.5.19"):
+            log_lines.log("server_args=%r" % shown)
+        else:
+            log_lines.log("server_args=ServerArgs(%s)" % ", ".join("%s=%r" % pair for pair in shown.items()))
+        if self.release.since("0.5.10"):
+            log_lines.log("Using default HuggingFace chat template with detected content format: string")
+
+    def log_kill(self, include_parent):
+        if self.release.since("0.5.13"):
+            log_lines.log(
+                "kill_process_tree called: parent_pid=%d, include_parent=%s, pid=%d"
+                % (os.getpid(), include_parent, os.getpid())
+            )
+
+    def kill_tree(self):
+        """SIGKILL the children and then this process: how SGLang ends on a failure."""
+        self.log_kill(True)
+        for child in self.schedulers + self.others:
+            if child.code is None:
+                try:
+                    os.kill(child.pid, signal.SIGKILL)
+                except OSError:
+                    pass
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def spawn_children(self):
+        """Fork tracker, schedulers and detokenizer; wait until every scheduler has loaded."""
+        plan = self.plan
+        signal.signal(signal.SIGQUIT, self.child_failed)
+        alive_read, self.alive_write = os.pipe()
+        write_end = self.alive_write
+
+        def wait_for_the_end():
+            os.close(write_end)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            while os.read(alive_read, 1):
+                pass
+
+        def tracker():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            wait_for_the_end()
+
+        def detokenizer():
+            time.sleep(plan.settings.child_import_seconds)
+            processes.die_with_parent()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            while True:
+                time.sleep(3600)
+
+        title = "%s\0-B\0-c\0from multiprocessing.resource_tracker import main;main(6)" % sys.executable
+        self.others.append(Child("resource_tracker", processes.spawn(title, tracker)))
+        ready = []
+        for dp in range(plan.dp):
+            for pp in range(plan.pp):
+                for tp in range(plan.tp):
+                    ready.append(self.spawn_scheduler({"DP": dp, "PP": pp, "TP": tp, "EP": tp * plan.ep // plan.tp}))
+        self.others.append(Child("detokenizer", processes.spawn("sglang::detokenizer", detokenizer)))
+        os.close(alive_read)
+        self.wait_ready(ready)
+
+    def spawn_scheduler(self, rank):
+        plan = self.plan
+        ready_read, ready_write = os.pipe()
+        command_read, command_write = os.pipe()
+        os.set_blocking(command_write, False)
+        title = "sglang::scheduler"
+        for name, size in (("DP", plan.dp), ("PP", plan.pp), ("TP", plan.tp), ("EP", plan.ep)):
+            if size > 1:
+                title += "_%s%d" % (name, rank[name])
+        signals = signal.SIGINT
+
+        def run():
+            signal.signal(signals, signal.SIG_IGN)
+            os.close(ready_read)
+            for child in self.schedulers:
+                os.close(child.command_fd)
+            os.close(self.alive_write)
+            scheduler_process.body(plan, self.faults, rank, ready_write, command_read, command_write)
+
+        pid = processes.spawn(title, run)
+        os.close(ready_write)
+        os.close(command_read)
+        self.schedulers.append(Child("scheduler_%d" % len(self.schedulers), pid, command_write))
+        return ready_read
+
+    def wait_ready(self, pipes):
+        """Block until each scheduler has said ready; one that died first ends the launcher."""
+        waiting = dict(zip(pipes, range(len(pipes))))
+        while waiting:
+            for fd in select.select(list(waiting), [], [], 1.0)[0]:
+                if os.read(fd, 64):
+                    del waiting[fd]
+                    os.close(fd)
+                    continue
+                self.died_during_load(waiting[fd])
+
+    def died_during_load(self, index):
+        child = self.schedulers[index]
+        code = child.poll()
+        while code is None:
+            time.sleep(0.01)
+            code = child.poll()
+        frames = [
+            ("sglang/launch_server.py", 67, "<module>", "run_server(server_args)"),
+            ("sglang/srt/entrypoints/engine.py", 1220, "_wait_for_scheduler_ready", "raise RuntimeError("),
+        ]
+        if self.release.since("0.5.11"):
+            message = "Rank %d scheduler died during initialization (exit code: %d). " % (index, code)
+            message += "If exit code is -9 (SIGKILL), a common cause is the OS OOM killer."
+        else:
+            log_lines.log("Rank %d scheduler is dead. Please check if there are relevant logs." % index)
+            log_lines.log("Exit code: %d" % code)
+            message = ""
+        self.log_kill(False)
+        log_lines.raw(log_lines.traceback_text(frames, ("RuntimeError: " + message) if message else "EOFError"))
+        self.kill_children()
+        sys.exit(1)
+
+    def kill_children(self):
+        for child in self.schedulers + self.others:
+            if child.poll() is None:
+                os.kill(child.pid, signal.SIGKILL)
+                os.waitpid(child.pid, 0)
+                child.code = -9
+
+    def child_failed(self, signum, frame):
+        """SIGQUIT of a child before the first request."""
+        log_lines.log("Received sigquit from a child process. It usually means the child failed.")
+        self.kill_tree()
+
+    def run(self):
+        self.prepare()
+        if self.faults.lies("ready", "early"):
+            log_lines.log("The server is fired up and ready to roll!")
+        self.spawn_children()
+        from sglang import serving
+
+        sys.exit(serving.serve(self))

@@ -1,0 +1,64 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How SGLang writes log lines: the prefix with its ranks, uvicorn's two streams, tracebacks without a prefix."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+
+def _write(fd, text):
+    data = text.encode("utf-8", "replace")
+    while data:
+        data = data[os.write(fd, data):]
+
+
+def raw(text):
+    """A line of stderr without prefix: warnings, tracebacks, progress bars."""
+    _write(2, text if text.endswith(("\n", "\r")) else text + "\n")
+
+
+def stamp(ranks=""):
+    """``[2026-05-30 08:20:46 TP0]``: local time, milliseconds only with SGLANG_LOG_MS=1."""
+    now = time.time()
+    text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now))
+    if os.environ.get("SGLANG_LOG_MS") == "1":
+        text += ".%03d" % (now % 1 * 1000)
+    return "[%s%s]" % (text, ranks)
+
+
+def log(message, ranks=""):
+    """A line of an SGLang logger (stderr)."""
+    _write(2, "%s %s\n" % (stamp(ranks), message))
+
+
+def uvicorn(message, level="INFO"):
+    """A line of uvicorn's error logger (stderr), e.g. ``INFO:     Started server process [1]``."""
+    _write(2, "%s %s %s\n" % (stamp(), (level + ":").ljust(9), message))
+
+
+def access(client, method, target, status, phrase):
+    """A line of uvicorn's access logger, the only one on stdout."""
+    try:
+        _write(1, '%s INFO:     %s - "%s %s HTTP/1.1" %d %s\n' % (stamp(), client, method, target, status, phrase))
+    except OSError:
+        pass
+
+
+def rank_prefix(sizes, ranks):
+    """The rank block: each rank only where its size is above 1, in SGLang's order."""
+    order = ("DP", "PP", "ATTN_CP", "MOE_DP", "TP", "EP")
+    return "".join(" %s%d" % (name, ranks.get(name, 0)) for name in order if sizes.get(name, 1) > 1)
+
+
+def traceback_text(frames, error):
+    """A traceback of SGLang's look; ``frames`` are (file below site-packages, line, function, source line)."""
+    root = os.path.join(os.path.dirname(sys.executable), "..", "lib", "site-packages")
+    root = os.path.normpath(root)
+    lines = ["Traceback (most recent call last):"]
+    for path, number, function, source in frames:
+        lines.append('  File "%s/%s", line %d, in %s' % (root, path, number, function))
+        lines.append("    " + source)
+    return "\n".join(lines + [error])
