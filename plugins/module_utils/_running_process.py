@@ -68,7 +68,7 @@ def compare(manager: Manager, state: UnitState, proc: str = "/proc") -> Comparis
     if argv != wanted and not _started_by_interpreter(argv, wanted):
         found.append(f"the command line differs: {describe_change(argv, wanted)}")
     if environ is not None:
-        found.extend(_environment_differences(state, environ))
+        found.extend(_environment_differences(manager.environment(state.name), state.environment_files, environ))
     return Comparison(found, environ is not None)
 
 
@@ -114,12 +114,14 @@ def _options(argv: t.Sequence[str]) -> list[list[str]]:
     return [[g[0], "********"] if g and re.search(r"key|password", g[0]) and len(g) > 1 else g for g in groups]
 
 
-def _environment_differences(state: UnitState, environ: t.Mapping[str, str]) -> list[str]:
+def _environment_differences(
+    wanted: t.Mapping[str, str], files: t.Sequence[str], environ: t.Mapping[str, str]
+) -> list[str]:
     from_files: dict[str, str] = {}
-    for path in state.environment_files:
+    for path in files:
         from_files.update(_read_environment_file(path))
     found = []
-    for key, value in state.environment.items():
+    for key, value in wanted.items():
         if key in from_files or environ.get(key) == value:
             continue
         found.append(

@@ -16,7 +16,39 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import cl
 
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 
-_PROPERTIES = ["Id", "LoadState", "LoadError", "ActiveState", "SubState", "Result", "UnitFileState", "InvocationID", "MainPID", "NRestarts", "ExecMainCode", "ExecMainStatus", "ExecMainStartTimestampMonotonic", "InactiveExitTimestampMonotonic", "ActiveEnterTimestampMonotonic", "ControlGroup", "FragmentPath", "DropInPaths", "NeedDaemonReload", "StandardOutput", "StandardError", "LogLevelMax", "Environment", "EnvironmentFiles", "ExecStart", "User", "Restart", "TimeoutStopUSec", "KillMode", "KillSignal", "Job"]
+_PROPERTIES = [
+    "Id",
+    "LoadState",
+    "LoadError",
+    "ActiveState",
+    "SubState",
+    "Result",
+    "UnitFileState",
+    "InvocationID",
+    "MainPID",
+    "NRestarts",
+    "ExecMainCode",
+    "ExecMainStatus",
+    "ExecMainStartTimestampMonotonic",
+    "InactiveExitTimestampMonotonic",
+    "ActiveEnterTimestampMonotonic",
+    "ControlGroup",
+    "FragmentPath",
+    "DropInPaths",
+    "NeedDaemonReload",
+    "StandardOutput",
+    "StandardError",
+    "LogLevelMax",
+    "Environment",
+    "EnvironmentFiles",
+    "ExecStart",
+    "User",
+    "Restart",
+    "TimeoutStopUSec",
+    "KillMode",
+    "KillSignal",
+    "Job",
+]
 
 
 @dataclass(frozen=True)
@@ -86,11 +118,6 @@ class UnitState:
     @property
     def need_daemon_reload(self) -> bool:
         return self.properties.get("NeedDaemonReload") == "yes"
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The unit's ``Environment=``, without what its environment files add."""
-        return dict(word.partition("=")[::2] for word in _split_words(self.properties.get("Environment", "")))
 
     @property
     def environment_files(self) -> list[str]:
@@ -190,6 +217,12 @@ class Manager:
         match = re.search(r"argv\[\]=(.*?) ; ignore_errors=", self.show(name).properties.get("ExecStart", ""))
         return match.group(1).split() if match else []
 
+    def environment(self, name: str) -> dict[str, str]:
+        """The unit's ``Environment=`` as systemd holds it, without what its environment files add."""
+        tokens = self._property_tokens(name, "Environment")
+        words = tokens[1:] if tokens is not None else _split_words(self.show(name).properties.get("Environment", ""))
+        return dict(word.partition("=")[::2] for word in words)
+
     def _property_tokens(self, name: str, prop: str) -> t.Optional[list[str]]:
         path = f"/org/freedesktop/systemd1/unit/{bus_label(name)}"
         rc, out, dummy = self._run(
@@ -252,7 +285,8 @@ def _unescape(text: str) -> str:
 
 
 def _split_words(text: str) -> list[str]:
+    """What ``systemctl show`` quoted for a shell; within double quotes it escapes more than Python's shlex undoes."""
     try:
-        return shlex.split(text)
+        return [re.sub(r"\\([$`])", r"\1", word) for word in shlex.split(text)]
     except ValueError:
         return text.split()

@@ -17,11 +17,15 @@ from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Unit
 class FakeManager:
     scope = "system"
 
-    def __init__(self, words):
+    def __init__(self, words, **environ):
         self.words = words
+        self.environ = environ
 
     def exec_start(self, dummy_name):
         return self.words
+
+    def environment(self, dummy_name):
+        return self.environ
 
 
 def make_process(proc, pid, argv, environ):
@@ -43,23 +47,23 @@ ENVIRON = {"INVOCATION_ID": "a" * 32, "LLMOPS_SGLANG_UNIT": "one"}
 
 def test_the_same_process_has_no_difference(tmp_path):
     proc = make_process(tmp_path, 7, ARGV, ENVIRON)
-    found = compare(FakeManager(ARGV), unit(Environment="LLMOPS_SGLANG_UNIT=one"), proc)
+    found = compare(FakeManager(ARGV, LLMOPS_SGLANG_UNIT="one"), unit(), proc)
     assert found.differences == []
     assert found.complete
 
 
 @pytest.mark.parametrize(
-    ("words", "properties", "expected"),
+    ("words", "environ", "properties", "expected"),
     [
-        ([*ARGV[:-1], "30002"], {}, "runs with --port 30001; unit says --port 30002"),
-        (ARGV, {"Environment": "LLMOPS_SGLANG_UNIT=two"}, "settings of the unit changed"),
-        (ARGV, {"Environment": "A=1"}, "the environment variable A differs"),
-        (ARGV, {"NeedDaemonReload": "yes"}, "systemd holds an older copy"),
+        ([*ARGV[:-1], "30002"], {}, {}, "runs with --port 30001; unit says --port 30002"),
+        (ARGV, {"LLMOPS_SGLANG_UNIT": "two"}, {}, "settings of the unit changed"),
+        (ARGV, {"A": "1"}, {}, "the environment variable A differs"),
+        (ARGV, {}, {"NeedDaemonReload": "yes"}, "systemd holds an older copy"),
     ],
 )
-def test_each_kind_of_difference_is_named(tmp_path, words, properties, expected):
+def test_each_kind_of_difference_is_named(tmp_path, words, environ, properties, expected):
     proc = make_process(tmp_path, 7, ARGV, ENVIRON)
-    found = compare(FakeManager(words), unit(**properties), proc)
+    found = compare(FakeManager(words, **environ), unit(**properties), proc)
     assert len(found.differences) == 1
     assert expected in found.differences[0]
 
@@ -79,7 +83,7 @@ def test_secrets_that_were_taken_away_are_a_difference(tmp_path):
 
 def test_an_environment_that_was_written_over_is_not_compared(tmp_path):
     proc = make_process(tmp_path, 7, ARGV, {"garbage": "x"})
-    found = compare(FakeManager(ARGV), unit(Environment="A=1"), proc)
+    found = compare(FakeManager(ARGV, A="1"), unit(), proc)
     assert found.differences == []
     assert not found.complete
 

@@ -95,3 +95,14 @@ def test_values_may_hold_the_separator():
 
 def test_bus_strings_may_hold_quotes_and_backslashes():
     assert parse_bus_tokens(r's "a\"b\\c"') == ["s", 'a"b\\c']
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"Environment": (0, 'as 2 "A=2 $\\303\\274" "B="', "")},
+        {"Environment": (1, "", "no bus"), "show": (0, 'Environment="A=2 \\$ü" B=\n', "")},
+    ],
+)
+def test_the_environment_keeps_every_character(answers):
+    assert Manager(Commands(**answers)).environment("x.service") == {"A": "2 $ü", "B": ""}

@@ -1,0 +1,204 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""server_service and server_info against real systemd, with units that anybody could have written."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+SERVE = "/usr/bin/python3 -m http.server {port} --bind 127.0.0.1"
+
+
+class Unit:
+    """One unit on a host, written by hand."""
+
+    def __init__(self, hosts, name, user=None):
+        self.hosts, self.name, self.user = hosts, name, user
+        self.folder = "/etc/systemd/system" if user is None else "/home/operator/.config/systemd/user"
+        self.systemctl = "systemctl" if user is None else "XDG_RUNTIME_DIR=/run/user/$(id -u) systemctl --user"
+
+    def write(self, exec_start, extra="", reload=True):
+        text = textwrap.dedent(f"""\
+            [Service]
+            Type=exec
+            ExecStart={exec_start}
+            {extra}
+            """)
+        reload_command = f" && {self.systemctl} daemon-reload" if reload else ""
+        self.shell(
+            f"mkdir -p {self.folder} && cat > {self.folder}/{self.name}.service <<'END'\n{text}END\ntrue{reload_command}"
+        )
+
+    def shell(self, command):
+        done = self.hosts.ssh("host1", command, user=self.user or "root")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def bring(self, state="converged", check=False, **options):
+        scope = "system" if self.user is None else "user"
+        args = {"name": self.name, "state": state, "scope": scope, "stop_timeout": 20, "start_timeout": 10, **options}
+        return self.hosts.run_module("host1", "llmops.sglang.server_service", args, check=check, user=self.user)
+
+    def info(self):
+        scope = "system" if self.user is None else "user"
+        return self.hosts.run_module(
+            "host1", "llmops.sglang.server_info", {"name": self.name, "scope": scope}, user=self.user
+        )
+
+
+@pytest.fixture
+def unit(hosts, request):
+    made = Unit(hosts, "svc-" + request.node.name.replace("_", "-").replace("[", "-").replace("]", "")[:60])
+    yield made
+    hosts.ssh(
+        "host1",
+        f"systemctl kill -s KILL {made.name}; systemctl stop {made.name}; rm -f {made.folder}/{made.name}.service",
+    )
+
+
+def test_converge_starts_once_and_then_leaves_it(unit):
+    unit.write(SERVE.format(port=4101))
+    first, second = unit.bring(), unit.bring()
+    assert first["changed"]
+    assert first["previous_invocation_id"] == ""
+    assert not second["changed"]
+    assert second["invocation_id"] == first["invocation_id"]
+    assert second["reason"] == "the running process is what the unit describes"
+
+
+@pytest.mark.parametrize("reload", [True, False])
+def test_a_changed_unit_is_restarted_whoever_changed_it(unit, reload):
+    unit.write(SERVE.format(port=4102))
+    before = unit.bring()
+    unit.write(SERVE.format(port=4103), reload=reload)
+    after = unit.bring()
+    assert after["changed"]
+    assert after["previous_invocation_id"] == before["invocation_id"] != after["invocation_id"]
+    assert "4103" in unit.shell(f"cat /proc/{after['main_pid']}/cmdline | tr '\\0' ' '")
+    assert not unit.bring()["changed"]
+
+
+def test_a_unit_that_changed_and_changed_back_is_not_restarted(unit):
+    unit.write(SERVE.format(port=4104))
+    before = unit.bring()
+    unit.write(SERVE.format(port=4105))
+    unit.write(SERVE.format(port=4104))
+    after = unit.bring()
+    assert not after["changed"]
+    assert after["invocation_id"] == before["invocation_id"]
+
+
+def test_a_changed_environment_is_a_difference(unit):
+    unit.write(SERVE.format(port=4106), "Environment=A=1")
+    unit.bring()
+    unit.write(SERVE.format(port=4106), 'Environment="A=2 $ü"')
+    assert unit.info()["unit"]["matches_unit"] is False
+    assert unit.bring()["reason"] == "restarted: the environment variable A differs"
+    assert unit.info()["unit"]["matches_unit"] is True
+    assert not unit.bring()["changed"]
+
+
+def test_check_mode_tells_and_touches_nothing(unit):
+    fresh = unit.bring(check=True)
+    assert fresh["changed"] and "failed" not in {k for k, v in fresh.items() if v is True}
+    unit.write(SERVE.format(port=4107))
+    before = unit.bring()
+    unit.write(SERVE.format(port=4108))
+    told = unit.bring(check=True)
+    assert told["changed"]
+    assert told["invocation_id"] == before["invocation_id"]
+    assert unit.bring(check=True)["changed"]
+
+
+def test_the_old_process_is_gone_before_it_returns(unit):
+    """The old server takes its time to end; the new one needs the same port."""
+    unit.write(
+        """/usr/bin/python3 -c 'import http.server,signal,time,sys; signal.signal(signal.SIGTERM, lambda *a: (time.sleep(2), sys.exit(0))); \
+http.server.ThreadingHTTPServer(("127.0.0.1", 4109), http.server.SimpleHTTPRequestHandler).serve_forever()'"""
+    )
+    before = unit.bring()
+    unit.shell("until curl -s -o /dev/null http://127.0.0.1:4109/; do :; done")
+    after = unit.bring("restarted")
+    assert after["stopped_cleanly"] is True
+    assert after["elapsed"] >= 2
+    assert unit.shell(f"test -e /proc/{before['main_pid']} && echo there || echo gone") == "gone"
+
+
+def test_processes_that_survive_the_stop_are_a_failure_that_names_them(unit):
+    unit.write(SERVE.format(port=4110), "ExecStartPost=/bin/sh -c 'setsid sleep 987 & true'\nKillMode=process\n")
+    unit.bring()
+    result = unit.bring("restarted", stop_timeout=2)
+    assert result["failed"]
+    assert result["failure_class"] == "stop_failed"
+    assert "sleep 987" in result["msg"]
+    unit.shell("pkill -KILL -f 'sleep 987'")
+
+
+def test_a_stop_that_does_not_end_in_time_is_told(unit):
+    unit.write("/bin/sh -c 'trap \"\" TERM; while :; do sleep 1; done'", "TimeoutStopSec=600")
+    unit.bring()
+    result = unit.bring("stopped", stop_timeout=2)
+    assert result["failure_class"] == "stop_failed"
+    assert result["invocation_id"]
+
+
+def test_a_command_that_is_not_there_is_told_as_such(unit):
+    unit.write("/nonexistent/python -m sglang.launch_server")
+    result = unit.bring()
+    assert result["failed"]
+    assert result["failure_class"] == "unit_invalid"
+    assert "could not execute" in result["msg"]
+
+
+def test_stopped_and_started(unit):
+    unit.write(SERVE.format(port=4111))
+    assert unit.bring("started")["changed"]
+    assert not unit.bring("started")["changed"]
+    stopped = unit.bring("stopped")
+    assert stopped["changed"]
+    assert stopped["main_pid"] == 0
+    assert not unit.bring("stopped")["changed"]
+
+
+def test_an_unknown_unit_is_a_failure_that_offers_the_closest_name(hosts, unit):
+    unit.write(SERVE.format(port=4112))
+    result = hosts.run_module("host1", "llmops.sglang.server_service", {"name": unit.name.replace("svc", "scv")})
+    assert result["failure_class"] == "no_such_unit"
+    assert unit.name in result["msg"]
+
+
+def test_an_unknown_unit_is_no_failure_for_the_facts(hosts):
+    result = hosts.run_module("host1", "llmops.sglang.server_info", {"name": "nobody"})
+    assert not result["failed"]
+    assert result["unit"]["state"] == "not-found"
+    assert result["evidence"]["invocation_id"] is None
+
+
+def test_the_unit_of_a_user(hosts):
+    unit = Unit(hosts, "svc-user", user="operator")
+    unit.write(SERVE.format(port=4113))
+    first, second = unit.bring(), unit.bring()
+    assert first["changed"] and not second["changed"]
+    assert unit.info()["unit"]["matches_unit"] is True
+    assert unit.bring("stopped")["changed"]
+
+
+def test_a_user_without_a_manager_is_told_to_linger(hosts):
+    hosts.ssh("host1", "id guest || useradd --create-home --shell /bin/sh guest")
+    args = {"name": "x", "scope": "user"}
+    result = hosts.run_module("host1", "llmops.sglang.server_service", args, become_user="guest")
+    assert result["failed"]
+    assert "enable-linger" in result["msg"]
+
+
+def test_the_facts_name_another_command_line(unit):
+    unit.write(SERVE.format(port=4114))
+    unit.bring()
+    unit.write(SERVE.format(port=4115), reload=False)
+    info = unit.info()
+    assert info["unit"]["matches_unit"] is False
+    assert [c["subject"] for c in info["conflicts"]] == ["unit"]
+    assert info["server"]["reachable"] is False
+    assert info["journal"]["draft_runner"] is None
