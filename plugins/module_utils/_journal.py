@@ -21,10 +21,11 @@ if t.TYPE_CHECKING:
     from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
     from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 
-# sd-messages.h: a unit is being started, has started; journald suppressed messages.
+# sd-messages.h: a unit is being started, has started; journald suppressed messages, and has itself started.
 STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
 STARTED = "39f53479d3a045ac8e11786248231fbf"
 SUPPRESSED = "a596d6fe7bfa4994828e72309e95d61e"
+JOURNALD_STARTED = "f77379a8490b408bbe5f6940505a777b"
 
 _FIELDS = (
     "MESSAGE,PRIORITY,MESSAGE_ID,UNIT,USER_UNIT,INVOCATION_ID,USER_INVOCATION_ID,JOB_TYPE,JOB_RESULT,N_DROPPED,"
@@ -55,6 +56,7 @@ class InvocationLog:
     first_entry_us: int = 0
     covers_start: bool = False
     suppressed: int = 0
+    journald_restarts: int = 0
     withheld: int = 0
     other_units: set[str] = field(default_factory=set)
     complaint: str = ""
@@ -68,12 +70,21 @@ class InvocationLog:
             return "message_withheld"
         if self.suppressed:
             return "rate_limited"
-        return "" if self.covers_start else "log_truncated"
+        return "" if self.covers_start and not self.journald_restarts else "log_truncated"
 
     @property
     def all_lines(self) -> list[Line]:
         """The lines of the service and of its manager in the order of their time."""
         return sorted(self.lines + self.manager_lines, key=lambda line: line.timestamp_us)
+
+
+@dataclass
+class CommandRunner:
+    """As much of a ``Manager`` as exported journals need: no service manager has to run for them."""
+
+    run_command: t.Callable[..., tuple[int, str, str]]
+    scope: str = "system"
+    command_environ: dict[str, str] = field(default_factory=lambda: {"LC_ALL": "C", "SYSTEMD_COLORS": "0"})
 
 
 class Journal:
@@ -85,7 +96,7 @@ class Journal:
 
     def __init__(
         self,
-        manager: Manager,
+        manager: t.Union[Manager, CommandRunner],
         directory: t.Optional[str] = None,
         files: t.Sequence[str] = (),
         namespace: str = "",
@@ -103,8 +114,11 @@ class Journal:
         if not self.elsewhere:
             self._manager.run_command(["journalctl", "--sync"], environ_update=self._manager.command_environ)
 
-    def rows(self, matches: t.Sequence[str], *options: str) -> tuple[list[dict[str, t.Any]], str]:
-        """The rows that fit *matches* (``+`` is an or), oldest first, and what journalctl said on standard error."""
+    def rows(self, matches: t.Sequence[str], *options: str, skip: str = "") -> tuple[list[dict[str, t.Any]], str]:
+        """The rows that fit *matches* (``+`` is an or), oldest first, and what journalctl said on standard error.
+
+        :arg skip: rows that hold this text are not even decoded.
+        """
         # --all, because a message of more than 4 KiB is null without it.
         command = ["journalctl", "--output=json", "--all", "--no-pager", f"--output-fields={_FIELDS}"]
         rc, out, err = self._manager.run_command(
@@ -113,7 +127,7 @@ class Journal:
         said = clean_text(" ".join(err.split()))
         if rc != 0 and not said:
             said = f"journalctl ended with status {rc}"
-        return list(parse_rows(out)), said
+        return list(parse_rows(out, skip)), said
 
     def invocation_matches(self, invocation_id: str) -> list[str]:
         """Rows of the service, and the rows of its manager about it."""
@@ -161,7 +175,6 @@ class InvocationReader:
         self.log = InvocationLog(unit, invocation_id)
         self._service = LineAssembler("service")
         self._manager = LineAssembler("manager")
-        self._stray = LineAssembler("unattributed")
         self._cursor = ""
         self._aside_cursor = ""
         self._seen: set[str] = set()
@@ -219,7 +232,7 @@ class InvocationReader:
         return lines
 
     def _read_aside(self) -> None:
-        """Rows of the unit without an invocation, and journald's notices that it suppressed some.
+        """Rows of the unit without an invocation, and journald's notices that it suppressed some or was restarted.
 
         They are looked for from the first row of the invocation on; a notice counts while no younger invocation has
         written, or when it names this one.
@@ -228,15 +241,20 @@ class InvocationReader:
         if log.invocation_id == "any":
             return
         writer = "_SYSTEMD_USER_UNIT" if self.journal.user else "_SYSTEMD_UNIT"
+        matches = [f"{writer}={log.unit}", "+", f"MESSAGE_ID={SUPPRESSED}", f"MESSAGE_ID={JOURNALD_STARTED}"]
         options = [f"--after-cursor={self._aside_cursor}"] if self._aside_cursor else ["--lines=1000"]
-        rows, dummy = self.journal.rows([f"{writer}={log.unit}", "+", f"MESSAGE_ID={SUPPRESSED}"], *options)
-        log.suppressed, younger, log.unattributed = 0, False, []
-        stray = self._stray = LineAssembler("unattributed")
+        own = f'"_SYSTEMD_INVOCATION_ID":"{log.invocation_id}"'
+        rows, said = self.journal.rows(matches, *options, skip=own)
+        self._note(said)
+        log.suppressed, log.journald_restarts, log.unattributed, younger = 0, 0, [], False
+        stray = LineAssembler("unattributed")
         for row in rows:
             invocation = row.get("_SYSTEMD_INVOCATION_ID")
             if self._names_unit(row):
                 if row.get("OBJECT_SYSTEMD_INVOCATION_ID") == log.invocation_id or not younger:
                     log.suppressed += self._dropped(row)
+            elif row.get("MESSAGE_ID") == JOURNALD_STARTED and row.get("_TRANSPORT") == "driver":
+                log.journald_restarts += 0 if younger or not self._aside_cursor else 1
             elif self.journal.unit_of(row) != log.unit:
                 continue
             elif not invocation:

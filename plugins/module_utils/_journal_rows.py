@@ -27,11 +27,11 @@ class Line(t.NamedTuple):
     cursor: str = ""
 
 
-def parse_rows(output: str) -> t.Iterator[dict[str, t.Any]]:
-    """The rows in *output*, one JSON object a line; what is no object is passed over."""
+def parse_rows(output: str, skip: str = "") -> t.Iterator[dict[str, t.Any]]:
+    """The rows in *output*, one JSON object a line; what is no object is passed over, and what holds the text *skip*."""
     # Not splitlines(): a message may hold other characters that Python takes for line ends.
     for text in output.split("\n"):
-        if not text.startswith("{"):
+        if not text.startswith("{") or (skip and skip in text):
             continue
         try:
             row = json.loads(text)

@@ -55,7 +55,9 @@ _LATE_RULE = re.compile(
 )
 _ARGUMENT_FRAMES = re.compile(r"server_args|arg_groups|prepare_server_args|server_args_config_parser|argparse")
 # The entry of a process stands among the frames of what ended it; a program's own file begins with its module.
-_ENTRY_FRAMES = re.compile(r"<frozen runpy>|runpy\.py|launch_server\.py|multiprocessing/(?:process|spawn)\.py|bin/sglang")
+_ENTRY_FRAMES = re.compile(
+    r"<frozen runpy>|runpy\.py|launch_server\.py|multiprocessing/(?:process|spawn)\.py|bin/sglang"
+)
 _OWN_MODULE = re.compile(r'\s*File "(?!.*(?:site|dist)-packages).*", line \d+, in <module>')
 _CHILD_DIED = re.compile(
     r"(?P<who>Scheduler|DetokenizerManager|TokenizerManager|DataParallelController|MultiTokenizerRouter"
@@ -101,9 +103,7 @@ _INTERESTING = re.compile(
 )
 
 
-def failure_of(
-    lines: t.Sequence[t.Union[Line, str]], unit_state: t.Optional[UnitState] = None
-) -> t.Optional[Finding]:
+def failure_of(lines: t.Sequence[t.Union[Line, str]], unit_state: t.Optional[UnitState] = None) -> t.Optional[Finding]:
     """The failure class and the cause in one sentence (it may hold secrets); ``None`` where no line tells of a failure.
 
     :arg lines: the lines of one invocation, those of the manager may be among them.
@@ -140,7 +140,10 @@ def _line_finding(message: str, text: str, stopped: bool) -> t.Optional[Finding]
     if _LLAMA_LOAD.match(text):
         return "model_load_failed", f"The model could not be loaded: {_short(message.partition(': ')[2] or message)}."
     if "killed by the OOM killer" in message:
-        return "out_of_memory", "The kernel's OOM killer ended a process of the unit: the host's memory did not suffice."
+        return (
+            "out_of_memory",
+            "The kernel's OOM killer ended a process of the unit: the host's memory did not suffice.",
+        )
     for pattern, sentence in _CRASHES:
         match = pattern.search(message)
         if match:
@@ -166,7 +169,11 @@ def _traceback_finding(block: Traceback) -> t.Optional[Finding]:
         return "bad_arguments", f"The server refused its configuration: {_short(block.message)}."
     if _MODEL_KIND.search(block.kind) or _MODEL.search(block.message) or _LOADING_FRAMES.search(block.frames):
         return "model_load_failed", f"The model could not be loaded: {what}."
-    if main and _ARGUMENT_FRAMES.search(block.frames) and not block.kind.endswith(("ImportError", "ModuleNotFoundError")):
+    if (
+        main
+        and _ARGUMENT_FRAMES.search(block.frames)
+        and not block.kind.endswith(("ImportError", "ModuleNotFoundError"))
+    ):
         return "bad_arguments", f"The server refused its configuration: {_short(block.message or block.kind)}."
     if _SECONDARY.search(block.kind):
         return None
@@ -179,7 +186,10 @@ def _state_finding(state: UnitState) -> t.Optional[Finding]:
     if state.result == "watchdog":
         return "server_crashed", "systemd's watchdog ended the unit."
     if state.result in ("signal", "core-dump"):
-        return "server_crashed", f"The main process was ended by signal {state.exec_main_status}, and its lines do not say why."
+        return (
+            "server_crashed",
+            f"The main process was ended by signal {state.exec_main_status}, and its lines do not say why.",
+        )
     return None
 
 
@@ -204,7 +214,11 @@ def _port_sentence(match: t.Match[str]) -> str:
 
 
 def _signal(code: str) -> str:
-    names = {"-9": " (killed, by the kernel's OOM killer or by hand)", "-11": " (segmentation fault)", "-6": " (aborted)"}
+    names = {
+        "-9": " (killed, by the kernel's OOM killer or by hand)",
+        "-11": " (segmentation fault)",
+        "-6": " (aborted)",
+    }
     return names.get(code, "")
 
 

@@ -1,0 +1,162 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Whether a line's absence from the journal means anything, and why it does not."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, parse_properties
+
+Reason = tuple[str, str]
+COMPLETE: Reason = ("", "")
+
+_LEVELS = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"]
+_INFO = 6
+# journald.conf(5): RateLimitBurst= and RateLimitIntervalSec= as they are built in.
+_DEFAULT_BURST = 10000
+_DEFAULT_INTERVAL_US = 30_000_000
+_SECONDS = {"us": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}
+
+
+def incompleteness(log: InvocationLog, settings: t.Mapping[str, str]) -> Reason:
+    """The failure class that forbids conclusions from what is not in *log*, and the sentence that says why.
+
+    :arg settings: the unit's output settings, see :func:`output_settings`; empty for exported journals.
+    """
+    unit = log.unit
+    if log.not_allowed and not log.service_entries:
+        return (
+            "no_permission",
+            f"The journal of '{unit}' cannot be read by this user: {log.complaint or 'journalctl gave no row'}; become root or "
+            "join the group systemd-journal.",
+        )
+    elsewhere = _output_elsewhere(settings)
+    if elsewhere:
+        return (
+            "output_elsewhere",
+            f"The output of '{unit}' does not go to the journal ({elsewhere}): take that setting out of the unit.",
+        )
+    level = settings.get("LogLevelMax", "")
+    if level in _LEVELS or level.isdigit():
+        number = _LEVELS.index(level) if level in _LEVELS else int(level)
+        if number < _level_of_output(settings):
+            return (
+                "log_level_hidden",
+                f"The unit '{unit}' keeps lines of level info out of the journal (LogLevelMax={level}): raise it to info.",
+            )
+    incomplete = log.incomplete
+    if incomplete == "no_entries":
+        return incomplete, _no_entries_sentence(log)
+    if incomplete == "message_withheld":
+        return (
+            incomplete,
+            f"journalctl withheld the text of {log.withheld} rows of '{unit}': nothing can be said of what is absent.",
+        )
+    if incomplete == "rate_limited" or (not incomplete and _burst_reached(log, settings)):
+        lost = (
+            f"{log.suppressed} messages" if log.suppressed else "an unknown number of messages, its burst is used up,"
+        )
+        return (
+            "rate_limited",
+            f"journald suppressed {lost} of '{unit}': raise LogRateLimitBurst in the unit and restart it.",
+        )
+    if incomplete == "log_truncated" and log.covers_start:
+        return (
+            incomplete,
+            f"journald was restarted {log.journald_restarts} times since invocation {log.invocation_id} of '{unit}' began, and rows "
+            "of that time may be lost: restart the unit to be sure.",
+        )
+    if incomplete == "log_truncated":
+        return (
+            incomplete,
+            f"The start of invocation {log.invocation_id} of '{unit}' is no longer in the journal (rotated, vacuumed or lost): "
+            "restart the unit, or keep more journal.",
+        )
+    return COMPLETE
+
+
+def output_settings(manager: Manager, name: str) -> dict[str, str]:
+    """The properties of unit *name* that decide what of its output reaches the journal."""
+    wanted = (
+        "StandardOutput,StandardError,LogLevelMax,SyslogLevel,LogNamespace,LogRateLimitIntervalUSec,LogRateLimitBurst"
+    )
+    dummy, out, dummy2 = manager.systemctl("show", "--no-pager", f"--property={wanted}", "--", name, check=False)
+    return parse_properties(out)
+
+
+def journal_is_unreadable(manager: Manager, log: InvocationLog, state: t.Optional[UnitState]) -> bool:
+    """Whether this user sees no row of the manager at all, without journalctl saying so.
+
+    journalctl is silent about missing rights where the user has a journal of his own. The manager writes rows at every
+    boot, so that not one of them can be seen means that they may not be.
+    """
+    if log.not_allowed or log.service_entries or log.manager_lines or manager.scope == "user" or state is None:
+        return log.not_allowed
+    dummy, out, dummy2 = manager.run_command(
+        ["journalctl", "--output=json", "--no-pager", "--lines=1", "--output-fields=MESSAGE_ID", "_PID=1"],
+        environ_update=manager.command_environ,
+    )
+    seen_any = "{" in out
+    if seen_any:
+        return False
+    dummy, out, dummy2 = manager.run_command(["id", "-u"], environ_update=manager.command_environ)
+    return out.strip().isdigit() and out.strip() != "0"
+
+
+def _output_elsewhere(settings: t.Mapping[str, str]) -> str:
+    output = settings.get("StandardOutput", "")
+    error = settings.get("StandardError", "")
+    if error in ("inherit", ""):
+        error = output
+    for name, target in (("StandardError", error), ("StandardOutput", output)):
+        # fd: and socket hand the stream to somebody else; inherit at this place means the standard input's null.
+        if target and not target.startswith(("journal", "syslog", "kmsg")):
+            return f"{name}={target}"
+    return ""
+
+
+def _level_of_output(settings: t.Mapping[str, str]) -> int:
+    level = settings.get("SyslogLevel", "")
+    return int(level) & 7 if level.isdigit() else _LEVELS.index(level) if level in _LEVELS else _INFO
+
+
+def _no_entries_sentence(log: InvocationLog) -> str:
+    start = "" if log.covers_start else ", and the manager's row about its start is not there either"
+    said = f" ({log.complaint})" if log.complaint else ""
+    return (
+        f"The service '{log.unit}' has not written a single row in invocation {log.invocation_id}{start}{said}: "
+        "see whether it runs, and where its output goes."
+    )
+
+
+def _burst_reached(log: InvocationLog, settings: t.Mapping[str, str]) -> bool:
+    """Whether messages may be suppressed right now.
+
+    journald says how many it suppressed only with the first message after the interval; until then the sole sign is that
+    the unit has used up what it may write in one.
+    """
+    # Zero means journald's own limits: before systemd 256 also where the unit says LogRateLimitIntervalSec=0 (tried on 252).
+    interval = _microseconds(settings.get("LogRateLimitIntervalUSec", "")) or _DEFAULT_INTERVAL_US
+    said = settings.get("LogRateLimitBurst", "")
+    burst = int(said) if said.isdigit() and int(said) else _DEFAULT_BURST
+    if not settings or len(log.lines) < burst:
+        return False
+    return log.lines[-1].timestamp_us - log.lines[-burst].timestamp_us < interval
+
+
+def _microseconds(span: str) -> int:
+    """A time span as ``systemctl show`` prints it (``1min 30s``, ``0``); 0 for what is none."""
+    total = 0
+    for word in span.split():
+        digits = word.rstrip("abcdefghijklmnopqrstuvwxyz")
+        unit = word[len(digits) :] or "us"
+        if unit not in _SECONDS:
+            return 0
+        try:
+            total += int(float(digits) * _SECONDS[unit])
+        except ValueError:
+            return 0
+    return total

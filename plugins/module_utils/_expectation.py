@@ -1,0 +1,216 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""One expectation about log lines: fed line by line, then asked for its result."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._field_match import differs, look_up
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
+from ansible_collections.llmops.sglang.plugins.module_utils._log_fields import parse_fields
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+
+OCCURRENCES = ("all", "first", "last", "any")
+SOURCES = ("service", "manager", "any")
+_MISSING: t.Any = object()
+_MASK = Mask()
+
+
+class Verdict(t.NamedTuple):
+    """``failure_class`` is empty where the expectation holds; ``final`` says that no later line can change it."""
+
+    failure_class: str
+    msg: str
+    final: bool = False
+
+
+@dataclass
+class _Match:
+    """A line that fits, and what of its fields was asked for."""
+
+    line: Line
+    fields: dict[str, t.Any]
+    mismatches: list[dict[str, t.Any]]
+    missing: list[str]
+
+    @property
+    def ok(self) -> bool:
+        return not (self.mismatches or self.missing)
+
+
+@dataclass
+class Expectation:
+    """What should (or, with *forbidden*, should not) stand in the log.
+
+    :arg pattern: a compiled regular expression, or a text that the line contains.
+    :arg fields: what the line's fields should be; see ``_field_match.differs``.
+    :arg until: lines after the first one that this matches do not count (start-up presets).
+    """
+
+    title: str
+    pattern: t.Union[t.Pattern[str], str]
+    fields: dict[str, t.Any] = field(default_factory=dict)
+    count: t.Optional[int] = None
+    min_count: t.Optional[int] = None
+    max_count: t.Optional[int] = None
+    occurrence: str = "all"
+    source: str = "service"
+    forbidden: bool = False
+    until: t.Optional[t.Pattern[str]] = None
+
+    found: int = field(default=0, init=False)
+    _first: t.Optional[_Match] = field(default=None, init=False)
+    _last: t.Optional[_Match] = field(default=None, init=False)
+    _good: t.Optional[_Match] = field(default=None, init=False)
+    _bad: t.Optional[_Match] = field(default=None, init=False)
+    _actuals: dict[str, Line] = field(default_factory=dict, init=False)
+    _over: bool = field(default=False, init=False)
+
+    def feed(self, line: Line) -> None:
+        """Look at one more line; lines come in the order of the journal."""
+        if self._over or not self._wants(line.source):
+            return
+        if isinstance(self.pattern, str):
+            hit = self.pattern in line.text
+        else:
+            hit = bool(self.pattern.search(line.text))
+        if hit:
+            self._note(line)
+        if self.until and self.until.search(line.text):
+            self._over = True
+
+    def verdict(self, incomplete: str = "", why: str = "") -> Verdict:
+        """Whether it holds by the lines so far.
+
+        :arg incomplete: the failure class that forbids conclusions from what is not there, and *why* as a sentence.
+        """
+        name = f"The expectation '{self.title}'"
+        if self.forbidden:
+            if self.found:
+                return Verdict("forbidden_match", f"The line '{self.title}' must not be there and is.", True)
+            return Verdict(incomplete, why) if incomplete else Verdict("", "")
+        low = self.min_count if self.count is None else self.count
+        high = self.max_count if self.count is None else self.count
+        if high is not None and self.found > high:
+            return Verdict("count_mismatch", f"{name} allows {high} lines and {self.found} are there.", True)
+        # A line that may be absent has to be said so: an upper bound alone does not.
+        if self.found == 0 and 0 in (low, high):
+            return Verdict(incomplete, why) if incomplete else Verdict("", "")
+        if self.found == 0:
+            return Verdict(incomplete or "pattern_not_found", why or f"{name} fits no line of the invocation.")
+        if low is not None and self.found < low:
+            sentence = f"{name} wants {low} lines and {self.found} are there."
+            return Verdict(incomplete or "count_mismatch", why or sentence)
+        verdict = self._field_verdict(name)
+        if not verdict.failure_class and high is not None and incomplete:
+            return Verdict(incomplete, why)
+        return verdict
+
+    def result(self, verdict: Verdict) -> dict[str, t.Any]:
+        """The entry of ``results`` for *verdict*."""
+        match = self._decisive()
+        seen = parse_fields(match.line.text) if match else {}
+        return {
+            "title": self.title,
+            "ok": not verdict.failure_class,
+            "failure_class": verdict.failure_class,
+            "count": self.found,
+            "line": match.line.text if match else "",
+            "cursor": match.line.cursor if match else "",
+            "fields": (match.fields if self.fields else seen) if match else {},
+            "mismatches": match.mismatches if match else [],
+            "missing": match.missing if match else [],
+            "seen_keys": sorted(seen),
+        }
+
+    def _wants(self, source: str) -> bool:
+        # What must not be there must not be in a row without an invocation either; nothing is proved by such a row.
+        return self.forbidden if source == "unattributed" else self.source in ("any", source)
+
+    def _note(self, line: Line) -> None:
+        self.found += 1
+        match = _Match(line, {}, [], [])
+        if self.fields:
+            seen = parse_fields(line.text)
+            for key, expected in self.fields.items():
+                actual = look_up(seen, key, _MISSING)
+                if actual is _MISSING:
+                    match.missing.append(key)
+                    continue
+                match.fields[key] = _safe(key, actual)
+                if differs(expected, actual):
+                    match.mismatches.append(
+                        {"key": key, "expected": _safe(key, expected), "actual": _safe(key, actual)}
+                    )
+            if len(self._actuals) < 10:
+                self._actuals.setdefault(_compact(match), line)
+        self._first = self._first or match
+        self._last = match
+        if match.ok:
+            self._good = self._good or match
+        else:
+            self._bad = self._bad or match
+
+    def _decisive(self) -> t.Optional[_Match]:
+        """The match that the result shows."""
+        if self.occurrence == "first":
+            return self._first
+        if self.occurrence == "last":
+            return self._last
+        if self.occurrence == "any":
+            return self._good or self._last
+        return self._bad or self._first
+
+    def _field_verdict(self, name: str) -> Verdict:
+        match = self._decisive()
+        if match is None or match.ok:
+            return Verdict("", "")
+        final = self.occurrence in ("all", "first")
+        if self.occurrence == "all" and len(self._actuals) > 1:
+            values = "; ".join(list(self._actuals)[:4])
+            return Verdict("ambiguous_match", f"{name} fits {self.found} lines that do not agree: {values}.", final)
+        if match.mismatches:
+            said = ", ".join(
+                f"{m['key']} should be {_shown(m['expected'])} and is {_shown(m['actual'])}" for m in match.mismatches
+            )
+            lacks = f", and {', '.join(match.missing)} is not there" if match.missing else ""
+            return Verdict("field_mismatch", f"{name} found its line, but {said}{lacks}.", final)
+        there = ", ".join(sorted(parse_fields(match.line.text))[:20]) or "none"
+        said = f"{name} found its line, but it lacks {', '.join(match.missing)}; its fields are: {there}."
+        return Verdict("field_missing", said, final)
+
+
+def compile_pattern(pattern: str, title: str) -> t.Pattern[str]:
+    """*pattern* compiled.
+
+    :raises Failure: ``rule_violated`` if it is no regular expression.
+    """
+    try:
+        return re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as exc:
+        raise Failure(
+            "rule_violated",
+            f"The pattern of '{title}' is no regular expression of Python: {exc}; use 'contains' for a plain text.",
+        ) from exc
+
+
+def _safe(key: str, value: t.Any) -> t.Any:
+    """*value*, masked where *key* is one of the names under which a server prints its secrets."""
+    return _MASK.value({key: value})[key]
+
+
+def _compact(match: _Match) -> str:
+    parts = [f"{key}={_shown(value)}" for key, value in match.fields.items()] + [
+        f"{key} missing" for key in match.missing
+    ]
+    return ", ".join(parts)
+
+
+def _shown(value: t.Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"

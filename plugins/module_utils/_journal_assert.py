@@ -1,0 +1,272 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Asserts expectations against the journal of one invocation, waiting for lines where that is asked for."""
+
+from __future__ import annotations
+
+import re
+import time
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _journal_result
+from ansible_collections.llmops.sglang.plugins.module_utils._completeness import (
+    Reason,
+    incompleteness,
+    journal_is_unreadable,
+    output_settings,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation, Verdict, compile_pattern
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import CommandRunner, InvocationReader, Journal
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_presets import preset_expectations
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, plain_invocation_id
+from ansible_collections.llmops.sglang.plugins.module_utils._time_limit import TimeLimitExceeded, cpu_time_limit
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
+
+# Seconds between two looks at the journal while waiting: with journalctl's own time still under a quarter of a second.
+POLL = 0.12
+# Seconds between two looks at the unit itself.
+UNIT_POLL = 1.0
+# Processor seconds that one pattern may take for the lines of one look.
+PATTERN_TIME = 3.0
+
+
+@dataclass
+class Question:
+    """What a task asks, in the module's own option names."""
+
+    name: str
+    scope: str = "system"
+    invocation: str = "current"
+    directory: t.Optional[str] = None
+    files: t.Sequence[str] = ()
+    expect: t.Sequence[t.Mapping[str, t.Any]] = ()
+    must_not_match: t.Sequence[t.Any] = ()
+    preset: t.Sequence[str] = ()
+    preset_fields: t.Mapping[str, t.Any] = field(default_factory=dict)
+    timeout: float = 0
+    end_wait_when_failed: bool = True
+
+
+def expectations_of(question: Question) -> list[Expectation]:
+    """All expectations of *question* in the order of its options.
+
+    :raises Failure: ``rule_violated`` for what is no expectation.
+    """
+    made = [_wanted(entry, place) for place, entry in enumerate(question.expect, 1)]
+    for preset in question.preset:
+        made += preset_expectations(preset, question.preset_fields)
+    return made + [_unwanted(entry) for entry in question.must_not_match]
+
+
+class Assertion:
+    """Runs one question.
+
+    :arg sleep, clock: for tests.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        run_command: t.Callable[..., tuple[int, str, str]],
+        sleep: t.Callable[[float], None] = time.sleep,
+        clock: t.Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.question = question
+        self.expectations = expectations_of(question)
+        self.mask = Mask()
+        self._sleep, self._clock = sleep, clock
+        self.unit = unit_name(question.name)
+        self.exported = bool(question.directory or question.files)
+        self.manager = None if self.exported else Manager(run_command, question.scope)
+        self._runner = self.manager or CommandRunner(run_command, question.scope)
+        self.settings: dict[str, str] = {}
+        self.reader: t.Optional[InvocationReader] = None
+
+    def run(self) -> dict[str, t.Any]:
+        """The result keys; ``failure_class`` is empty where everything holds.
+
+        :raises Failure: where there is no invocation to speak of.
+        """
+        state = self.manager.show(self.unit) if self.manager else None
+        if self.manager and state and state.exists:
+            self.settings = output_settings(self.manager, self.unit)
+        journal = Journal(
+            self._runner, self.question.directory, self.question.files, self.settings.get("LogNamespace", "")
+        )
+        invocation_id = self._resolve(journal, state)
+        self.reader = InvocationReader(journal, self.unit, invocation_id)
+        verdicts, ended = self._watch(journal, invocation_id)
+        log = self.reader.log
+        asked_by_id = self.question.invocation not in ("current", "previous")
+        if asked_by_id and not log.entries_scanned and not log.not_allowed and not self._is(state, invocation_id):
+            if self.manager and state and not state.exists:
+                raise self.manager.no_such_unit(state)
+            raise self._unknown_invocation()
+        return _journal_result.compose(log, self.expectations, verdicts, self.mask, ended)
+
+    def _watch(self, journal: Journal, invocation_id: str) -> tuple[list[Verdict], bool]:
+        """Look at the journal until the answer is known or the time is over."""
+        assert self.reader is not None
+        deadline = self._clock() + self.question.timeout
+        next_unit_look = self._clock()
+        ended = False
+        journal.sync()
+        while True:
+            self._feed(self.reader.read())
+            verdicts = [expectation.verdict() for expectation in self.expectations]
+            now = self._clock()
+            last = (
+                now >= deadline
+                or self._unreadable()
+                or (self.question.end_wait_when_failed and (ended or any(v.final for v in verdicts)))
+            )
+            if last or not any(v.failure_class for v in verdicts):
+                verdicts = self._conclude()
+                if last or not any(v.failure_class == "no_entries" for v in verdicts):
+                    return verdicts, ended
+            if self.manager and now >= next_unit_look:
+                next_unit_look = now + UNIT_POLL
+                ended = self._has_ended(self.manager.show(self.unit), invocation_id)
+                if ended and self.question.end_wait_when_failed:
+                    # What it said last may still be on its way into the journal.
+                    journal.sync()
+                    continue
+            self._sleep(max(0.0, min(POLL, deadline - now)))
+
+    def _conclude(self) -> list[Verdict]:
+        """The verdicts for good: with what stands outside the invocation's rows, and with how complete they are."""
+        assert self.reader is not None
+        self._feed(self.reader.finish())
+        log = self.reader.log
+        self._feed(log.unattributed)
+        incomplete, why = self._incompleteness()
+        return [expectation.verdict(incomplete, why) for expectation in self.expectations]
+
+    def _unreadable(self) -> bool:
+        """Whether to wait would be in vain because this user cannot read the journal."""
+        assert self.reader is not None
+        return self.reader.log.not_allowed and not self.reader.log.service_entries
+
+    def _incompleteness(self) -> Reason:
+        assert self.reader is not None
+        log = self.reader.log
+        if self.manager and not log.service_entries:
+            log.not_allowed = journal_is_unreadable(self.manager, log, self.manager.show(self.unit))
+        return incompleteness(log, self.settings)
+
+    def _feed(self, lines: t.Sequence[Line]) -> None:
+        for expectation in self.expectations:
+            try:
+                with cpu_time_limit(PATTERN_TIME):
+                    for line in lines:
+                        expectation.feed(line)
+            except TimeLimitExceeded:
+                raise Failure(
+                    "pattern_too_slow",
+                    f"The pattern of '{expectation.title}' took more than {PATTERN_TIME:g} s of processor time: make it simpler "
+                    "(no nested repetitions), or use 'contains'.",
+                ) from None
+
+    def _resolve(self, journal: Journal, state: t.Optional[UnitState]) -> str:
+        asked = self.question.invocation
+        if self.exported and asked in ("current", "previous"):
+            raise Failure(
+                "rule_violated",
+                f"The invocation '{asked}' is only known on the host itself: with 'directory' or 'files' give an id or 'any'.",
+            )
+        if asked == "any":
+            if self.exported:
+                return asked
+            raise Failure(
+                "rule_violated",
+                "The invocation 'any' is only for 'directory' and 'files': a fact belongs to one invocation.",
+            )
+        if asked not in ("current", "previous"):
+            plain = plain_invocation_id(asked)
+            if not re.fullmatch(r"[0-9a-f]{32}", plain):
+                raise Failure(
+                    "no_such_invocation",
+                    f"The invocation '{asked}' is no id: give 32 hexadecimal digits, 'current' or 'previous'.",
+                )
+            # A transient unit is gone from the manager when it has ended, and its rows are not.
+            return plain
+        assert self.manager is not None and state is not None
+        if not state.exists:
+            raise self.manager.no_such_unit(state)
+        if not state.invocation_id:
+            raise Failure(
+                "never_started",
+                f"The unit '{self.unit}' has not been started since the host booted: start it, then assert.",
+            )
+        if asked == "current":
+            return state.invocation_id
+        previous = journal.previous_invocation(self.unit, state.invocation_id)
+        if not previous:
+            raise Failure(
+                "no_such_invocation", f"The journal knows no invocation of '{self.unit}' before {state.invocation_id}."
+            )
+        return previous
+
+    def _unknown_invocation(self) -> Failure:
+        assert self.reader is not None
+        log = self.reader.log
+        if log.other_units:
+            others = ", ".join(sorted(log.other_units)[:3])
+            return Failure(
+                "no_such_invocation",
+                f"The invocation {log.invocation_id} does not belong to '{self.unit}' but to '{others}'.",
+            )
+        where = f" ({log.complaint})" if log.complaint else ""
+        return Failure(
+            "no_such_invocation",
+            f"The journal has no row of invocation {log.invocation_id} of '{self.unit}'{where}: check the id and the unit's name.",
+        )
+
+    @staticmethod
+    def _is(state: t.Optional[UnitState], invocation_id: str) -> bool:
+        return state is not None and state.invocation_id == invocation_id
+
+    @staticmethod
+    def _has_ended(state: UnitState, invocation_id: str) -> bool:
+        return (
+            state.invocation_id != invocation_id
+            or state.active_state in ("inactive", "failed")
+            or state.sub_state.startswith("auto-restart")
+        )
+
+
+def _wanted(entry: t.Mapping[str, t.Any], place: int) -> Expectation:
+    contains, pattern = entry.get("contains"), entry.get("pattern")
+    title = entry.get("title") or contains or pattern or f"expectation {place}"
+    if (contains is None) == (pattern is None):
+        raise Failure("rule_violated", f"The expectation '{title}' needs either 'pattern' or 'contains'.")
+    for key, expected in (entry.get("fields") or {}).items():
+        if isinstance(expected, dict) and "regex" in expected:
+            compile_pattern(str(expected["regex"]), f"{title}: {key}")
+    return Expectation(
+        title,
+        contains if pattern is None else compile_pattern(pattern, title),
+        fields=dict(entry.get("fields") or {}),
+        count=entry.get("count"),
+        min_count=entry.get("min_count"),
+        max_count=entry.get("max_count"),
+        occurrence=entry.get("occurrence") or "all",
+        source=entry.get("source") or "service",
+    )
+
+
+def _unwanted(entry: t.Any) -> Expectation:
+    if isinstance(entry, str):
+        entry = {"title": entry, "pattern": entry}
+    if not isinstance(entry, dict) or not isinstance(entry.get("pattern"), str) or set(entry) - {"title", "pattern"}:
+        raise Failure(
+            "rule_violated",
+            "An entry of 'must_not_match' is a regular expression, or a mapping of 'title' and 'pattern'.",
+        )
+    title = str(entry.get("title") or entry["pattern"])
+    return Expectation(title, compile_pattern(entry["pattern"], title), source="any", forbidden=True)

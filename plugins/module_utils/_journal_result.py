@@ -1,0 +1,110 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""The result of ``journal_assert``: masked, and small whatever the log holds."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation, Verdict
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog, cut
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+
+LIMIT = 18 * 1024
+
+# How much is kept of lines, texts in fields, keys and passing results; the next row where the one before is too large.
+_STEPS = ((400, 200, 60, True), (240, 120, 20, True), (120, 60, 8, True), (120, 40, 4, False))
+
+EMPTY: dict[str, t.Any] = {
+    "ok": False,
+    "results": [],
+    "invocation_id": "",
+    "entries_scanned": 0,
+    "first_entry_at": None,
+    "covers_start": False,
+    "suppressed": 0,
+    "unattributed": 0,
+    "unattributed_lines": [],
+}
+
+
+def compose(
+    log: InvocationLog,
+    expectations: t.Sequence[Expectation],
+    verdicts: t.Sequence[Verdict],
+    mask: Mask,
+    ended: bool = False,
+) -> dict[str, t.Any]:
+    """The module's result keys, under :data:`LIMIT` bytes as JSON."""
+    failed = [verdict for verdict in verdicts if verdict.failure_class]
+    said = " ".join(dict.fromkeys(verdict.msg for verdict in failed[:3]))
+    if failed and ended:
+        said += " The invocation has ended."
+    entries = [expectation.result(verdict) for expectation, verdict in zip(expectations, verdicts)]
+    result = {
+        **EMPTY,
+        "ok": not failed,
+        "failure_class": failed[0].failure_class if failed else "",
+        "msg": said or f"All {len(verdicts)} expectations hold in invocation {log.invocation_id} of '{log.unit}'.",
+        "invocation_id": log.invocation_id if log.invocation_id != "any" else "",
+        "entries_scanned": log.entries_scanned,
+        "first_entry_at": _utc(log.first_entry_us),
+        "covers_start": log.covers_start,
+        "suppressed": log.suppressed,
+        "unattributed": len(log.unattributed),
+        "unattributed_lines": [line.text for line in log.unattributed[:5]],
+        "log_tail": [line.text for line in log.all_lines if line.text.strip()][-10:] if failed else [],
+        "results": entries,
+    }
+    # Masked before anything is cut: half a key must not stay because its other half is gone.
+    result = mask.value(result)
+    for line_length, text_length, keys, passing in _STEPS:
+        bounded = _bounded(result, line_length, text_length, keys, passing)
+        if len(json.dumps(bounded)) <= LIMIT:
+            break
+    else:
+        bounded["results"] = bounded["results"][:20]
+        bounded["log_tail"] = bounded["log_tail"][-3:]
+    return bounded
+
+
+def _bounded(result: dict[str, t.Any], line: int, text: int, keys: int, passing: bool) -> dict[str, t.Any]:
+    return {
+        **result,
+        "msg": cut(result["msg"], 3 * line),
+        "log_tail": [cut(entry, line) for entry in result["log_tail"]],
+        "unattributed_lines": [cut(entry, line) for entry in result["unattributed_lines"]],
+        "results": [
+            {
+                **entry,
+                "title": cut(entry["title"], line),
+                "line": cut(entry["line"], line),
+                "fields": {cut(k, text): _small(v, text) for k, v in list(entry["fields"].items())[:keys]},
+                "mismatches": [{k: _small(v, text) for k, v in m.items()} for m in entry["mismatches"][:keys]],
+                "missing": [cut(key, text) for key in entry["missing"][:keys]],
+                "seen_keys": [cut(key, text) for key in entry["seen_keys"][:keys]],
+            }
+            for entry in result["results"]
+            if passing or not entry["ok"]
+        ],
+    }
+
+
+def _small(value: t.Any, length: int) -> t.Any:
+    """*value* where it is short, else its text cut to *length*."""
+    if isinstance(value, str):
+        return cut(value, length)
+    if isinstance(value, (list, dict)) or (isinstance(value, int) and abs(value) > 10**18):
+        text = json.dumps(value)
+        return value if len(text) <= length else cut(text, length)
+    return value
+
+
+def _utc(microseconds: int) -> t.Optional[str]:
+    if not microseconds:
+        return None
+    moment = datetime.datetime.fromtimestamp(microseconds / 1_000_000, tz=datetime.timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
