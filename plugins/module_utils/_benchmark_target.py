@@ -52,7 +52,7 @@ class BenchmarkTarget:
         record = _evidence.collect(self.manager, self.name, self.side.get, state=state)
         if record.get("simulated_acceptance") is None and state is not None:
             # Another user's process hides its environment; the unit's settings are readable.
-            record["simulated_acceptance"] = bool(state.environment.get(_SIMULATED))
+            record["simulated_acceptance"] = bool(self.manager.environment(self.name).get(_SIMULATED))
         return record
 
     def version(self) -> t.Optional[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import ssl
 import time
@@ -82,7 +83,8 @@ def endpoint(base_url: str, api_key: t.Optional[str], params: t.Mapping[str, t.A
         port=port or (443 if secure else 80),
         tls=_tls_context(params) if secure else None,
         api_key=api_key,
-        prefix=parts.path.rstrip("/"),
+        # Other clients want the URL with /v1; here the paths carry it.
+        prefix=re.sub(r"/v1$", "", parts.path.rstrip("/")),
         mask=Mask([api_key]),
     )
 

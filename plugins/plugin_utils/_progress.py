@@ -1,11 +1,8 @@
 # Copyright (c) 2026 The llmops.sglang contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: only for the plugins of this collection.
-"""Lines about a long task while its module runs on the host.
-
-A module cannot stream and a worker has no terminal: only ``Display.display`` reaches the operator, and AWX makes one event of
-each line. So every line carries the host, because with other strategies it may stand before the task's own header.
-"""
+"""Live lines of a long task on the controller, one for each news and at least one in each interval."""
 
 from __future__ import annotations
 
@@ -13,53 +10,61 @@ import threading
 import time
 import typing as t
 
+from ansible.utils.display import Display
 
-class Progress:
-    """Shows lines of one host's task.
 
-    :arg display: shows one line.
-    :arg host: name of the host.
-    :arg interval: seconds between lines that only say that it goes on; 0 shows no line at all.
+class ProgressLines:
+    """Shows lines such as ``[  85 s] gpu1 sglang: loading weights 34 %``.
+
+    Within ``with``, the last line is repeated with its new time whenever *interval* seconds pass without another one, also
+    while a module runs. Display works from any worker and strategy; each line names its host, because many may run at once.
+
+    :arg subject: host and what the task is about.
+    :arg interval: longest time between two lines in seconds; 0 or less shows none.
     """
 
-    def __init__(
-        self,
-        display: t.Callable[[str], None],
-        host: str,
-        interval: float,
-        clock: t.Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._display = display
-        self._host = host
-        self.interval = interval
-        self._clock = clock
-        self._last = clock()
+    def __init__(self, subject: str, interval: float, display: t.Optional[Display] = None) -> None:
+        self._subject, self._interval = subject, interval
+        self._display = display or Display()
+        self._begun = self._shown_at = time.monotonic()
+        self._text = "waiting"
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread: t.Optional[threading.Thread] = None
 
-    def line(self, text: str) -> None:
-        """Show one line."""
-        self._last = self._clock()
-        if self.interval > 0:
-            self._display(f"[{self._host}] {' '.join(text.split())}")
+    @property
+    def silent(self) -> bool:
+        return self._interval <= 0
 
-    def during(self, call: t.Callable[[], t.Any], text: t.Callable[[float], str]) -> t.Any:
-        """The result of *call*; while it runs, a line of *text* (given the seconds since the start) every interval."""
-        if self.interval <= 0:
-            return call()
-        over = threading.Event()
-        started = self._clock()
+    def __enter__(self) -> ProgressLines:
+        if not self.silent:
+            self._thread = threading.Thread(target=self._repeat, daemon=True, name="llmops-progress")
+            self._thread.start()
+        return self
 
-        def beat() -> None:
-            while True:
-                wait = self._last + self.interval - self._clock()
-                if over.wait(max(0.05, wait)):
-                    return
-                if self._clock() - self._last >= self.interval:
-                    self.line(text(self._clock() - started))
+    def __exit__(self, *exc_info: object) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(1.0)
 
-        beater = threading.Thread(target=beat, daemon=True, name="llmops-progress")
-        beater.start()
-        try:
-            return call()
-        finally:
-            over.set()
-            beater.join(1.0)
+    def tell(self, text: str, news: bool = True) -> None:
+        """Take *text* as how things stand; show it at once if it is *news*, else when the interval has passed."""
+        if self.silent:
+            return
+        with self._lock:
+            self._text = text
+            if news or self._due() <= 0:
+                self._show()
+
+    def _due(self) -> float:
+        return self._shown_at + self._interval - time.monotonic()
+
+    def _show(self) -> None:
+        self._shown_at = time.monotonic()
+        self._display.display(f"[{self._shown_at - self._begun:4.0f} s] {self._subject}: {self._text}")
+
+    def _repeat(self) -> None:
+        while not self._over.wait(max(self._due(), 0.05)):
+            with self._lock:
+                if self._due() <= 0 and not self._over.is_set():
+                    self._show()

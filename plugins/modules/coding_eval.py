@@ -1,0 +1,356 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The llmops.sglang contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: coding_eval
+short_description: Let a served model write small programs, and run them
+description:
+  - Asks the server for a few functions and calls each with cases that the model has not seen. It is a smoke test of the whole
+    path, drafting and template included; a handful of tasks cannot resolve a small loss of quality.
+  - A server that does not answer makes a task V(not_run), never V(failed), and RV(ok) false.
+  - Generated code is hostile until shown otherwise. It runs in a transient systemd unit with a user of its own, no network, a
+    read-only system and limits of memory, processes and time. The program only prints what its function returned; the values
+    that are expected never reach it, and are compared by type and value outside.
+author:
+  - llmops.sglang contributors (@llmops)
+requirements:
+  - requests (on the host that runs the module)
+  - systemd, and root on that host, for O(sandbox=systemd)
+extends_documentation_fragment:
+  - llmops.sglang._attributes
+  - llmops.sglang._unit
+  - llmops.sglang._connection
+attributes:
+  check_mode:
+    support: full
+    details:
+      - In check mode nothing is sent, RV(ok) is null and RV(skipped_reason) says why.
+  diff_mode:
+    support: N/A
+    details:
+      - What is measured has no earlier state.
+  idempotent:
+    support: N/A
+    details:
+      - Each execution asks the model anew; nothing but the module's own record is changed.
+options:
+  model:
+    description:
+      - Name of the model in the requests; without it the first that the server lists.
+    type: str
+  tasks:
+    description:
+      - Tasks to use instead of the built-in five.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Name of the task.
+        type: str
+        required: true
+      prompt:
+        description: What the model is asked.
+        type: str
+        required: true
+      entry_point:
+        description: Name of the function that the answer must define.
+        type: str
+        required: true
+      cases:
+        description: Calls, each a mapping of C(args) (list), C(kwargs) (mapping) and C(expected).
+        type: list
+        elements: dict
+        required: true
+      timeout:
+        description: Seconds for all cases of this task; without it O(task_timeout).
+        type: float
+  tasks_file:
+    description:
+      - File in JSON on the host that runs the module with such a list, also under the key C(tasks). A YAML file is read there as
+        well where PyYAML is installed.
+    type: path
+  max_tokens:
+    description:
+      - Tokens that an answer may have.
+    type: int
+    default: 512
+  temperature:
+    description:
+      - Sampling temperature.
+    type: float
+    default: 0
+  extra_body:
+    description:
+      - Further fields of the requests, for example C(chat_template_kwargs).
+    type: dict
+    default: {}
+  samples:
+    description:
+      - How often each task is asked. A task has passed where all its samples have.
+    type: int
+    default: 1
+  request_timeout:
+    description:
+      - Seconds for one answer, all of it.
+    type: float
+    default: 300
+  sandbox:
+    description:
+      - V(systemd) needs root. V(none) runs the generated code as the user of the task, with limits but without protection.
+    type: str
+    choices: [systemd, none]
+    default: systemd
+  task_timeout:
+    description:
+      - Seconds for all cases of a task.
+    type: float
+    default: 10
+  memory_max:
+    description:
+      - Memory that a program may use, such as V(256M).
+    type: str
+    default: 256M
+  label:
+    description:
+      - Name of the record, for people; part of its file name.
+    type: str
+    default: ""
+  results_dir:
+    description:
+      - Directory for the records, with the whole code, on the host that runs the module.
+    type: path
+    default: ~/.local/state/llmops_sglang/coding
+"""
+
+EXAMPLES = r"""
+- name: Let the model write the five built-in functions
+  llmops.sglang.coding_eval:
+    name: sglang
+    extra_body:
+      chat_template_kwargs:
+        enable_thinking: false
+  register: coding
+  become: true
+
+- name: Fail where less than four of five passed
+  ansible.builtin.assert:
+    that: coding.ok and coding.pass_rate >= 0.8
+
+- name: Use a task of one's own
+  llmops.sglang.coding_eval:
+    base_url: http://127.0.0.1:30000
+    tasks:
+      - name: double
+        prompt: Write a Python function double(x) that returns twice x. Answer with one code block.
+        entry_point: double
+        cases:
+          - args: [2]
+            expected: 4
+          - args: [ab]
+            expected: abab
+  become: true
+"""
+
+RETURN = r"""
+ok:
+  description: Whether every task was run; null in check mode. It says nothing about how many passed.
+  type: bool
+  returned: always
+tasks:
+  description: One entry a task.
+  type: list
+  elements: dict
+  returned: always
+  contains:
+    name:
+      description: Name of the task.
+      type: str
+    status:
+      description:
+        - V(passed) (every case of every sample), V(failed) (a program that does something else), V(refused) (no code in the
+          answer), V(not_run) (the server did not answer).
+      type: str
+    cases:
+      description: Number of cases.
+      type: int
+    cases_passed:
+      description: Cases passed, of the worst sample.
+      type: int
+    reason:
+      description: What went wrong first; empty where nothing did.
+      type: str
+    code:
+      description: The program of the worst sample, cut at 2000 characters (less for very many tasks); null where there is none.
+      type: str
+    samples:
+      description: Samples asked.
+      type: int
+    samples_passed:
+      description: Samples passed.
+      type: int
+    seconds:
+      description: Seconds that the answers took.
+      type: float
+    completion_tokens:
+      description: Tokens of the answers.
+      type: int
+tasks_passed:
+  description: Number of tasks that passed.
+  type: int
+  returned: always
+tasks_failed:
+  description: Number of tasks that failed.
+  type: int
+  returned: always
+tasks_refused:
+  description: Number of tasks without code in the answer.
+  type: int
+  returned: always
+tasks_not_run:
+  description: Number of tasks for which the server gave no answer.
+  type: int
+  returned: always
+tasks_total:
+  description: Number of tasks.
+  type: int
+  returned: always
+pass_rate:
+  description: Passed of all tasks; null where any was not run.
+  type: float
+  returned: always
+sandbox:
+  description: Where the programs ran.
+  type: str
+  returned: always
+evidence:
+  description: What ran while the model was asked.
+  type: dict
+  returned: always
+evidence_changes:
+  description: What tells that another process answered at the end than at the start.
+  type: list
+  elements: str
+  returned: always
+record_path:
+  description: The record with the whole code, on the host that ran the module.
+  type: str
+  returned: always
+skipped_reason:
+  description: Why nothing was asked; null otherwise.
+  type: str
+  returned: always
+failure_class:
+  description: Word for the kind of failure.
+  type: str
+  returned: failure
+log_tail:
+  description: Always empty here.
+  type: list
+  elements: str
+  returned: failure
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
+from ansible_collections.llmops.sglang.plugins.module_utils._coding_eval import evaluate, summary
+from ansible_collections.llmops.sglang.plugins.module_utils._coding_judge import check_sandbox, judge
+from ansible_collections.llmops.sglang.plugins.module_utils._coding_server import (
+    CodingServer,
+    chosen_tasks,
+    write_record,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._evidence import changes
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
+from ansible_collections.llmops.sglang.plugins.module_utils._sandbox import Sandbox, bytes_of
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
+
+TASK_OPTIONS = {
+    "name": {"type": "str", "required": True},
+    "prompt": {"type": "str", "required": True},
+    "entry_point": {"type": "str", "required": True},
+    "cases": {"type": "list", "elements": "dict", "required": True},
+    "timeout": {"type": "float"},
+}
+
+
+def argument_spec() -> dict[str, dict[str, t.Any]]:
+    return {
+        **UNIT_SPEC,
+        **CONNECTION_SPEC,
+        "model": {"type": "str"},
+        "tasks": {"type": "list", "elements": "dict", "options": TASK_OPTIONS},
+        "tasks_file": {"type": "path"},
+        "max_tokens": {"type": "int", "default": 512, "no_log": False},
+        "temperature": {"type": "float", "default": 0},
+        "extra_body": {"type": "dict", "default": {}},
+        "samples": {"type": "int", "default": 1},
+        "request_timeout": {"type": "float", "default": 300},
+        "sandbox": {"type": "str", "choices": ["systemd", "none"], "default": "systemd"},
+        "task_timeout": {"type": "float", "default": 10},
+        "memory_max": {"type": "str", "default": "256M"},
+        "label": {"type": "str", "default": ""},
+        "results_dir": {"type": "path", "default": "~/.local/state/llmops_sglang/coding"},
+    }
+
+
+def nothing(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    return {
+        **summary([]),
+        "ok": None,
+        "sandbox": params["sandbox"],
+        "evidence": {},
+        "evidence_changes": [],
+        "record_path": None,
+        "skipped_reason": None,
+    }
+
+
+def run(module: AnsibleModule) -> dict[str, t.Any]:
+    params = module.params
+    tasks = chosen_tasks(params)
+    sandbox = Sandbox(module.run_command, params["sandbox"], bytes_of(params["memory_max"]))
+    if module.check_mode:
+        return {"skipped_reason": "check mode: no request is sent and no program is run"}
+    name = unit_name(params["name"]) if params["name"] else None
+    manager = Manager(module.run_command, params["scope"]) if name else None
+    server = CodingServer(params, manager, name)
+    check_sandbox(sandbox)
+    before = server.evidence()
+    reports = evaluate(
+        tasks,
+        server.ask,
+        lambda task, code: judge(sandbox, task, code, task.timeout or params["task_timeout"]),
+        params["samples"],
+    )
+    after = server.evidence()
+    result = {**summary(reports), "evidence": before, "evidence_changes": changes(before, after)}
+    result["record_path"] = write_record(params, reports, {**result, "sandbox": params["sandbox"]}, after)
+    return server.mask.value(result)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=argument_spec(),
+        mutually_exclusive=[("tasks", "tasks_file")],
+        required_one_of=[("name", "base_url")],
+        supports_check_mode=True,
+    )
+    try:
+        result = run(module)
+    except Failure as failure:
+        fail_module(module, failure, **{**nothing(module.params), "ok": False})
+    if module.params["sandbox"] == "none" and not module.check_mode:
+        module.warn("The generated programs ran without a sandbox, as the user of this task.")
+    module.exit_json(changed=False, **{**nothing(module.params), **result})
+
+
+if __name__ == "__main__":
+    main()
