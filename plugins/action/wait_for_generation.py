@@ -1,0 +1,105 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the module in slices and shows how the wait goes, since a module itself can show nothing before its end."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.llmops.sglang.plugins.plugin_utils._progress import ProgressLines
+
+MODULE = "llmops.sglang.wait_for_generation"
+DEFAULT_TIMEOUT = 1800.0
+DEFAULT_INTERVAL = 15.0
+# The length of a slice where no line is wanted.
+SILENT_SLICE = 60.0
+RECONNECT_PAUSE = 2.0
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Optional[dict[str, t.Any]] = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        task_vars = task_vars or {}
+        args = {name: value for name, value in self._task.args.items() if name not in ("slice_seconds", "slice_state")}
+        if self._task.check_mode:
+            return self._module(args, task_vars)
+        interval = _number(args.get("progress_interval"), DEFAULT_INTERVAL)
+        deadline = time.monotonic() + _number(args.get("timeout"), DEFAULT_TIMEOUT)
+        lines = ProgressLines(self._subject(args, task_vars), 0 if self._task.no_log else interval)
+        begun = time.monotonic()
+        with lines:
+            result = self._slices(args, task_vars, interval if interval > 0 else SILENT_SLICE, deadline, lines)
+        if "elapsed" in result:
+            result["elapsed"] = round(time.monotonic() - begun, 3)
+        return result
+
+    def _slices(
+        self, args: dict[str, t.Any], task_vars: dict[str, t.Any], seconds: float, deadline: float, lines: ProgressLines
+    ) -> dict[str, t.Any]:
+        state: t.Optional[dict[str, t.Any]] = None
+        stage = ""
+        while True:
+            try:
+                result = self._module({**args, "slice_seconds": seconds, "slice_state": state}, task_vars)
+            except AnsibleConnectionFailure:
+                # One that never worked is for the caller; one that broke may come back.
+                if state is None or time.monotonic() >= deadline:
+                    raise
+                lines.tell("connection lost, trying again")
+                time.sleep(min(RECONNECT_PAUSE, max(deadline - time.monotonic(), 0)))
+                self._reconnect()
+                continue
+            progress = result.pop("progress", None) or {}
+            text = describe(progress)
+            if text and (result.get("ok") or "slice_state" in result):
+                lines.tell(text, news=progress.get("stage") != stage)
+                stage = progress.get("stage")
+            if "slice_state" not in result or result.get("failed"):
+                return result
+            state = result["slice_state"]
+
+    def _module(self, args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        result = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+        module_args = (result.get("invocation") or {}).get("module_args") or {}
+        for name in ("slice_seconds", "slice_state"):
+            module_args.pop(name, None)
+        return result
+
+    def _reconnect(self) -> None:
+        try:
+            self._connection.reset()
+        except (AttributeError, AnsibleConnectionFailure):
+            # Not every connection can be reset, and one that still fails is met again by the next slice.
+            pass
+
+    def _subject(self, args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> str:
+        host = task_vars.get("inventory_hostname") or "host"
+        if self._task.delegate_to:
+            host = f"{host} -> {self._task.delegate_to}"
+        return f"{host} {args.get('name') or args.get('base_url') or ''}".strip()
+
+
+def describe(progress: t.Mapping[str, t.Any]) -> str:
+    """One line about how far a start has come; empty where nothing is known."""
+    stage, detail, usual = progress.get("stage") or "", progress.get("detail") or "", progress.get("expected")
+    if not stage:
+        return ""
+    text = stage if "%" in stage or not detail else f"{stage}: {detail}"
+    return text + (f" (usually ready at about {usual:.0f} s)" if usual and stage != "ready" else "")
+
+
+def _number(value: t.Any, default: float) -> float:
+    """*value* as seconds; the module itself refuses what is no number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return default

@@ -1,0 +1,46 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Whether a generated text is stuck: one character or one short unit over and over at its end."""
+
+from __future__ import annotations
+
+# Markdown rules and table borders repeat these on purpose.
+_RULE_CHARACTERS = frozenset("-=_*~#+|: .\n\r\t")
+_LONGEST_RULE = 200
+
+
+def repeated_tail(text: str) -> str:
+    """The unit that the end of *text* repeats too often to be language; empty where there is none.
+
+    A tail that ends within its unit (cut by the token limit) counts as well.
+    """
+    text = text.strip()
+    for size in range(1, 7):
+        run = _periodic_tail(text, size)
+        if run >= _too_long(text, size):
+            tail = text[-run:]
+            if not _is_rule(tail):
+                return tail[:size]
+    return ""
+
+
+def _periodic_tail(text: str, size: int) -> int:
+    """How many characters at the end repeat with period *size*, the first unit included; 0 for less than two units."""
+    start = len(text) - size
+    while start > 0 and text[start - 1] == text[start - 1 + size]:
+        start -= 1
+    run = len(text) - start
+    return run if run >= 2 * size else 0
+
+
+def _too_long(text: str, size: int) -> int:
+    if size == 1:
+        # Numbers end in many zeros, and no word ends in twelve equal letters.
+        return 24 if text[-1:].isdigit() else 12
+    # Laughter and stammering repeat two characters for long; longer units do not occur nine times in a row.
+    return 34 if size == 2 else 9 * size
+
+
+def _is_rule(tail: str) -> bool:
+    return len(tail) <= _LONGEST_RULE and _RULE_CHARACTERS.issuperset(tail)

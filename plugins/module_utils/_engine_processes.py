@@ -1,0 +1,58 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""The engine's own worker processes in a unit's control group, and those that died under a living main process.
+
+SGLang's port accepts for 6 s after its scheduler was killed and for 65 s after its detokenizer (measured on 0.5.15 and
+0.5.23): the missing child is known at once.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._listener import process_stat
+
+# Names that SGLang and vLLM give their workers; the kernel keeps 15 characters. Compilers and helpers come and go.
+_TITLES = ("sglang::", "VLLM::")
+
+
+def members(control_group: str, cgroup_root: str = "/sys/fs/cgroup") -> list[int]:
+    """The processes in a control group and below it, in the unified or in systemd's own hierarchy."""
+    if control_group in ("", "/"):
+        return []
+    pids: set[int] = set()
+    for hierarchy in ("", "unified", "systemd"):
+        for folder, dummy, files in os.walk(os.path.join(cgroup_root, hierarchy, control_group.lstrip("/"))):
+            if "cgroup.procs" in files:
+                pids.update(_pids(os.path.join(folder, "cgroup.procs")))
+    return sorted(pids)
+
+
+def _pids(path: str) -> t.Iterator[int]:
+    try:
+        with open(path, encoding="ascii") as handle:
+            yield from (int(line) for line in handle if line.strip().isdigit())
+    except OSError:
+        return
+
+
+def workers(pids: t.Iterable[int], proc: str = "/proc") -> dict[int, str]:
+    """The living workers among *pids* with their names."""
+    found = {}
+    for pid in pids:
+        stat = process_stat(pid, proc)
+        if stat and stat.comm.startswith(_TITLES) and stat.state not in "ZX":
+            found[pid] = stat.comm
+    return found
+
+
+def dead(seen: t.Mapping[int, str], proc: str = "/proc") -> dict[int, str]:
+    """Those of *seen* that are gone or only wait to be reaped."""
+    gone = {}
+    for pid, name in seen.items():
+        stat = process_stat(pid, proc)
+        if stat is None or stat.state in "ZX" or stat.comm != name:
+            gone[pid] = name
+    return gone

@@ -1,0 +1,154 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Puts a wait together from a module's options, runs one slice of it, and makes the module's result."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import from_argv
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import ProbeOptions, Prober
+from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient
+from ansible_collections.llmops.sglang.plugins.module_utils._readiness import Readiness, Verdict, WaitOptions
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._start_times import (
+    StartTimes,
+    configuration_key,
+    default_path,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, plain_invocation_id
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_host import Host
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import WaitMemory, empty_result, result_of
+
+Params = t.Mapping[str, t.Any]
+
+
+class GenerationWait:
+    """One slice of a wait by a module's *params*.
+
+    Raises Failure where the options themselves, or what they name, cannot be used.
+    """
+
+    def __init__(self, params: Params, run_command: t.Callable[..., t.Any]) -> None:
+        self.params = params
+        self.name = unit_name(params["name"]) if params.get("name") else None
+        self.memory = WaitMemory.load(params.get("slice_state"), time.monotonic())
+        self.mask = Mask([params.get("api_key")])
+        manager = Manager(run_command, params["scope"]) if self.name else None
+        self.argv = self._argv(manager) if manager else []
+        self.base_url = params.get("base_url") or (from_argv(self.argv) if manager else "")
+        self.client = HttpClient.from_params(params, self.base_url)
+        self.mask = self.client.mask
+        previous = plain_invocation_id(params.get("previous_invocation_id"))
+        self.prober = Prober(self.client, _probe_options(params))
+        self.prober.words_per_token = self.memory.words_per_token
+        address = (self.client.host, self.client.port)
+        self.host = Host(manager, self.name, address, self.mask, previous, bool(params["use_proxy"]))
+        self.options = _wait_options(params, previous, self.host.has_unit)
+        self.times = StartTimes(default_path())
+        self.key = configuration_key(self.name or "", self.argv)
+
+    def _argv(self, manager: Manager) -> list[str]:
+        """The command line of the process that runs, else of the unit; empty where there is neither."""
+        assert self.name is not None
+        state = manager.show(self.name)
+        running = read_argv(state.main_pid) if state.main_pid else None
+        return running or (manager.exec_start(self.name) if state.exists else [])
+
+    def run(self) -> dict[str, t.Any]:
+        """The result of the slice.
+
+        While the wait goes on it holds only C(slice_state) and C(progress); at its end it is the module's result.
+        Raises Failure with the whole result where the wait failed.
+        """
+        memory = self.memory
+        if self.argv and memory.expected_elapsed is None:
+            memory.expected_elapsed = self.times.expected(self.key)
+        readiness = Readiness(self.options, memory, self.host, self.prober, time.monotonic, time.sleep)
+        verdict = readiness.run(self.params["slice_seconds"])
+        now = time.monotonic()
+        memory.words_per_token = self.prober.words_per_token
+        self._tell_slow(now)
+        if verdict is None:
+            return {"changed": False, "slice_state": memory.dump(), "progress": self.progress(now)}
+        result = {**result_of(memory, now, self.mask), "base_url": self.mask.text(self.base_url)}
+        result["progress"] = self.progress(now)
+        if verdict.failure_class:
+            raise self._failure(verdict, result)
+        self._remember()
+        return {**result, "ok": True}
+
+    def _failure(self, verdict: Verdict, result: dict[str, t.Any]) -> Failure:
+        result.update(ok=False, log_tail=self.host.log_tail(self.memory.invocation_id))
+        result["last_error"] = result["last_error"] or self.mask.text(verdict.msg)[:500]
+        result.pop("failure_class")
+        return Failure(verdict.failure_class, self.mask.text(verdict.msg)[:1500], **result)
+
+    def progress(self, now: float) -> dict[str, t.Any]:
+        """What the operator is shown: seconds waited, stage, last telling line, and the usual time."""
+        memory = self.memory
+        return {
+            "elapsed": round(now - memory.started, 1),
+            "stage": self.mask.text(memory.stage),
+            "detail": memory.detail[:160],
+            "expected": memory.expected_elapsed,
+        }
+
+    def _tell_slow(self, now: float) -> None:
+        usual = self.memory.expected_elapsed
+        if usual and now - self.memory.origin > 2 * usual and self.memory.stages["ready"] is None:
+            self.memory.warn(f"This start takes more than twice the usual {usual:g} s of its configuration.")
+
+    def _remember(self) -> None:
+        ready = self.memory.stages["ready"]
+        # A server that was up before the wait began tells nothing about how long a start takes.
+        if self.argv and self.memory.from_start and ready:
+            self.times.add(self.key, ready)
+
+
+def skipped(params: Params, run_command: t.Callable[..., t.Any]) -> dict[str, t.Any]:
+    """The result in check mode: the unit is looked at, no request is sent, and nothing is judged."""
+    result = {**empty_result(), "skipped_reason": "check mode: no request is sent, so nothing is known of readiness"}
+    if not params.get("name"):
+        return {**result, "base_url": params.get("base_url")}
+    try:
+        manager = Manager(run_command, params["scope"])
+        state: UnitState = manager.show(unit_name(params["name"]))
+    except Failure:
+        return result
+    result.update(invocation_id=state.invocation_id or None, main_pid=state.main_pid or None)
+    return result
+
+
+def _probe_options(params: Params) -> ProbeOptions:
+    names = (
+        "api model expected_model prompt max_tokens stream ready_when expect_regex degenerate_output require_content "
+        "require_speculation"
+    ).split()
+    return ProbeOptions(
+        path=params.get("path") or "",
+        extra_body=params.get("extra_body") or {},
+        **{name: params[name] for name in names},
+    )
+
+
+def _wait_options(params: Params, previous: str, has_unit: bool) -> WaitOptions:
+    owner = params.get("require_owner")
+    return WaitOptions(
+        timeout=params["timeout"],
+        request_timeout=params["request_timeout"],
+        poll_interval=params["poll_interval"],
+        successes=max(params["successes"], 1),
+        previous_invocation_id=previous,
+        require_owner=has_unit if owner is None else owner,
+        max_restarts=params["max_restarts"],
+        fail_fast=params["fail_fast"],
+        health_path="" if params.get("health_path") == "" else params.get("health_path") or "/health",
+        warmup_contexts=params["warmup_contexts"],
+        warmup_concurrency=params["warmup_concurrency"],
+    )

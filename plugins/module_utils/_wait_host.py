@@ -1,0 +1,148 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""What a wait sees of its host: unit, socket table, processes and the log of the invocation."""
+
+from __future__ import annotations
+
+import re
+import socket
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _engine_processes as engine
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationReader, Journal, log_tail
+from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
+    answering,
+    listening_sockets,
+    local_addresses,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import failure_of, last_telling, stage_of
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, ownership
+
+if t.TYPE_CHECKING:
+    from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+    from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
+
+_PERCENT = re.compile(r"(\d{1,3}) ?%")
+_CONNECT_TIMEOUT = 1.0
+
+
+class Host:
+    """The host that the module runs on; *manager* and *unit_name* are ``None`` where only a URL is given."""
+
+    def __init__(
+        self,
+        manager: Manager | None,
+        unit_name: str | None,
+        address: tuple[str, int],
+        mask: Mask,
+        previous_invocation_id: str = "",
+        through_proxy: bool = False,
+    ) -> None:
+        self._manager, self._name = manager, unit_name
+        self.host, self.port = address
+        self._mask, self._previous = mask, previous_invocation_id
+        self.has_unit = manager is not None and unit_name is not None
+        self._local = [] if through_proxy else local_addresses(self.host)
+        self._blind = through_proxy
+        self._open = False
+        self._reader: InvocationReader | None = None
+        self._finding: tuple[str, str] | None = None
+
+    def unit(self) -> UnitState | None:
+        return self._manager.show(self._name) if self._manager and self._name else None
+
+    def no_such_unit(self, state: UnitState) -> tuple[str, str]:
+        assert self._manager is not None
+        failure = self._manager.no_such_unit(state)
+        return failure.failure_class, failure.msg
+
+    @staticmethod
+    def origin(state: UnitState) -> float:
+        """When the invocation began, in monotonic seconds; 0 where the manager does not say.
+
+        After an automatic restart the unit never left its activation, so there the process's own start counts.
+        """
+        process = state.exec_main_start_monotonic_us
+        left = state.properties.get("InactiveExitTimestampMonotonic", "")
+        begun = int(left) if left.isdigit() else 0
+        if not begun or state.n_restarts or begun > process > 0:
+            begun = process
+        return begun / 1e6
+
+    def process_started(self, state: UnitState) -> float | None:
+        """Seconds from the invocation's begin to its main process."""
+        process = state.exec_main_start_monotonic_us
+        return round(max(process / 1e6 - self.origin(state), 0.0), 3) if process else None
+
+    def workers(self, state: UnitState, seen: t.Mapping[int, str]) -> tuple[dict[int, str], dict[int, str]]:
+        """The living engine workers of the unit, and those of *seen* that are dead."""
+        return engine.workers(engine.members(state.control_group)), engine.dead(seen)
+
+    def sockets(self) -> t.Sequence[t.Any] | None:
+        """The sockets that answer at the address; ``None`` where only a request can tell."""
+        if self._local:
+            found = listening_sockets(self.port)
+            return None if found is None else answering(found, self._local)
+        if self._blind or self._open:
+            return None
+        try:
+            socket.create_connection((self.host, self.port), _CONNECT_TIMEOUT).close()
+        except ConnectionRefusedError:
+            return []
+        except OSError:
+            pass
+        self._open = True
+        return None
+
+    def refused(self) -> None:
+        """A request was refused: the next look connects first again."""
+        self._open = False
+
+    def ownership(self, sockets: t.Sequence[t.Any], state: UnitState | None) -> Ownership:
+        return ownership(sockets, state, self._previous)
+
+    def nobody(self) -> str:
+        return f"Nothing listens on {self.host}:{self.port}."
+
+    def progress(self, state: UnitState) -> tuple[str, str]:
+        """Stage and last telling line of the invocation's log, masked; empty where there is none."""
+        lines = self._lines(state)
+        detail = self._mask.text(last_telling(lines))
+        stage = stage_of(lines)
+        percent = _PERCENT.search(detail)
+        return f"{stage} {percent.group(1)} %" if stage and percent else stage, detail
+
+    def failure(self, state: UnitState, final: bool = False) -> tuple[str, str] | None:
+        """Failure class and cause by the invocation's log; with *final* the process is gone and its state counts, too."""
+        reader = self._reader_of(state)
+        if reader is None:
+            return None
+        if final:
+            reader.journal.sync()
+            reader.read()
+            reader.finish()
+            found = failure_of(reader.log.all_lines, state)
+        else:
+            found = failure_of(reader.log.lines)
+        return (found[0], self._mask.text(found[1])) if found else None
+
+    def log_tail(self, invocation_id: str) -> list[str]:
+        """At most ten last lines of the invocation, masked."""
+        if self._manager is None or self._name is None:
+            return []
+        return log_tail(self._manager, self._name, invocation_id, self._mask)
+
+    def _lines(self, state: UnitState) -> list[t.Any]:
+        reader = self._reader_of(state)
+        if reader is None:
+            return []
+        reader.read()
+        return reader.log.lines
+
+    def _reader_of(self, state: UnitState) -> InvocationReader | None:
+        if self._manager is None or self._name is None or not state.invocation_id:
+            return None
+        if self._reader is None or self._reader.log.invocation_id != state.invocation_id:
+            self._reader = InvocationReader(Journal(self._manager), self._name, state.invocation_id)
+        return self._reader

@@ -1,0 +1,148 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""What a wait remembers, also from one slice to the next, and the result that it becomes."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import asdict, dataclass, field
+
+if t.TYPE_CHECKING:
+    from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+
+OUTCOMES = ("generated", "refused", "reset", "timeout", "http_error", "bad_answer", "tls_error", "not_ready")
+STAGES = ("process_started", "port_bound", "first_http_answer", "first_generation", "ready")
+_LONGEST_TEXT = 2000
+
+
+def _no_outcomes() -> dict[str, int]:
+    return dict.fromkeys(OUTCOMES, 0)
+
+
+def _no_stages() -> dict[str, float | None]:
+    return dict.fromkeys(STAGES)
+
+
+@dataclass
+class WaitMemory:
+    """All times are monotonic seconds of the host, but for stages (seconds from the start of the invocation)."""
+
+    started: float = 0.0
+    origin: float = 0.0
+    bound_at: float | None = None
+    from_start: bool = False
+    restarts_before: int | None = None
+    restarts: int = 0
+    invocation_id: str = ""
+    main_pid: int = 0
+    attempts: int = 0
+    index: int = 0
+    outcomes: dict[str, int] = field(default_factory=_no_outcomes)
+    stages: dict[str, float | None] = field(default_factory=_no_stages)
+    streak: int = 0
+    broken: bool = False
+    next_probe: float = 0.0
+    last_error: str = ""
+    last_class: str = ""
+    listening: bool = False
+    foreign_since: float | None = None
+    workers: dict[int, str] = field(default_factory=dict)
+    worker_gone_at: float | None = None
+    health: str = ""
+    listener: dict[str, t.Any] = field(default_factory=dict)
+    models: list[str] = field(default_factory=list)
+    identities: list[list[str]] = field(default_factory=list)
+    warmups: list[dict[str, t.Any]] = field(default_factory=list)
+    resets: int = 0
+    answer: dict[str, t.Any] = field(default_factory=dict)
+    expected_elapsed: float | None = None
+    warnings: list[str] = field(default_factory=list)
+    stage: str = ""
+    detail: str = ""
+    words_per_token: float = 0.0
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    def dump(self) -> dict[str, t.Any]:
+        """As JSON can carry it."""
+        data = asdict(self)
+        data["workers"] = [[pid, name] for pid, name in self.workers.items()]
+        return data
+
+    @classmethod
+    def load(cls, data: t.Mapping[str, t.Any] | None, now: float) -> WaitMemory:
+        """From dump(); a new one where there is none, or where the host was started anew in between."""
+        known = {key: value for key, value in (data or {}).items() if key in cls.__dataclass_fields__}
+        if not known or float(known.get("started", 0.0)) > now:
+            return cls(started=now, origin=now)
+        known["workers"] = {int(pid): str(name) for pid, name in known.get("workers") or []}
+        return cls(**known)
+
+
+def empty_result() -> dict[str, t.Any]:
+    """Every documented key, for the paths that end before anything is known."""
+    return {
+        "changed": False,
+        "ok": None,
+        "failure_class": None,
+        "elapsed": 0.0,
+        "attempts": 0,
+        "outcomes": _no_outcomes(),
+        "last_error": None,
+        "stages": _no_stages(),
+        "invocation_id": None,
+        "main_pid": None,
+        "listener": {"pid": None, "unit": "", "cmdline": "", "owned": "unknown"},
+        "models": [],
+        "generated_from": None,
+        "text": None,
+        "finish_reason": None,
+        "usage": {},
+        "warmups": [],
+        "expected_elapsed": None,
+        "base_url": None,
+        "log_tail": [],
+        "skipped_reason": None,
+    }
+
+
+def result_of(memory: WaitMemory, now: float, mask: Mask) -> dict[str, t.Any]:
+    """The documented keys but C(ok), C(failure_class), C(msg) and C(log_tail), masked and bounded."""
+    result = empty_result()
+    result.update(
+        elapsed=round(max(now - memory.started, 0.0), 3),
+        attempts=memory.attempts,
+        outcomes=memory.outcomes,
+        last_error=memory.last_error[:500] or None,
+        stages=memory.stages,
+        invocation_id=memory.invocation_id or None,
+        main_pid=memory.main_pid or None,
+        models=[name[:200] for name in memory.models[:20]],
+        warmups=memory.warmups[:50],
+        expected_elapsed=memory.expected_elapsed,
+    )
+    result.update(memory.answer)
+    result["listener"] = {**result["listener"], **memory.listener}
+    return {**result, **{key: mask.value(result[key]) for key in ("last_error", "listener", "models", "text", "usage")}}
+
+
+def answer_of(generation: t.Any) -> dict[str, t.Any]:
+    """The result keys that describe a generation; text and usage are bounded."""
+    return {
+        "generated_from": generation.generated_from,
+        "text": generation.text[:_LONGEST_TEXT],
+        "finish_reason": generation.finish_reason or None,
+        "usage": _bounded(generation.usage),
+    }
+
+
+def _bounded(value: t.Any, depth: int = 0) -> t.Any:
+    """Usage as servers send it is small; one that is not must not fill the result."""
+    if isinstance(value, dict):
+        return {str(k)[:60]: _bounded(v, depth + 1) for k, v in list(value.items())[:30]} if depth < 3 else {}
+    if isinstance(value, list):
+        return [_bounded(v, depth + 1) for v in value[:20]] if depth < 3 else []
+    return value[:200] if isinstance(value, str) else value
