@@ -24,7 +24,9 @@ def base_python(asked):
     path = asked or ("/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable)
     real = os.path.realpath(path)
     code = "import sys; print('%d.%d' % sys.version_info[:2]); print(getattr(sys, '_base_executable', '') or sys.executable)"
-    lines = subprocess.run([real, "-I", "-S", "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")
+    lines = subprocess.run([real, "-I", "-S", "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.split(
+        "\n"
+    )
     return os.path.realpath(lines[1]), lines[0]
 
 
@@ -36,7 +38,9 @@ def install(dest, version, fork="", python=None):
     os.makedirs(os.path.join(dest, "bin"), exist_ok=True)
     os.makedirs(site, exist_ok=True)
     with open(os.path.join(dest, "pyvenv.cfg"), "w", encoding="utf-8") as handle:
-        handle.write("home = %s\ninclude-system-site-packages = false\nversion = %s\n" % (os.path.dirname(real), number))
+        handle.write(
+            "home = %s\ninclude-system-site-packages = false\nversion = %s\n" % (os.path.dirname(real), number)
+        )
     for name in ("python", "python3", "python" + number):
         link = os.path.join(dest, "bin", name)
         if os.path.lexists(link):
@@ -44,7 +48,9 @@ def install(dest, version, fork="", python=None):
         os.symlink(real if name == "python" else "python", link)
     package = os.path.join(site, "sglang")
     shutil.rmtree(package, ignore_errors=True)
-    shutil.copytree(os.path.join(HERE, "sglang"), package, ignore=shutil.ignore_patterns("__pycache__", "installed.json"))
+    shutil.copytree(
+        os.path.join(HERE, "sglang"), package, ignore=shutil.ignore_patterns("__pycache__", "installed.json")
+    )
     with open(os.path.join(package, "installed.json"), "w", encoding="utf-8") as handle:
         json.dump({"version": version, "fork": fork}, handle)
     for name in os.listdir(site):

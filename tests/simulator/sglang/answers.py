@@ -36,13 +36,7 @@ CODE = {
         "    cleaned = [c.lower() for c in s if c.isalnum()]\n"
         "    return cleaned == cleaned[::-1]\n"
     ),
-    "fib": (
-        "def fib(n):\n"
-        "    a, b = 0, 1\n"
-        "    for _ in range(n):\n"
-        "        a, b = b, a + b\n"
-        "    return a\n"
-    ),
+    "fib": ("def fib(n):\n    a, b = 0, 1\n    for _ in range(n):\n        a, b = b, a + b\n    return a\n"),
     "merge_sorted": (
         "def merge_sorted(a, b):\n"
         "    result, i, j = [], 0, 0\n"

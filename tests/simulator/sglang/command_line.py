@@ -38,8 +38,12 @@ def fork_flags(release):
     if not release.fork:
         return []
     return [
-        {"flag": "--speculative-%s-%s" % (release.fork, word), "dest": "speculative_%s_%s" % (release.fork, word),
-         "action": "store", "type": "int"}
+        {
+            "flag": "--speculative-%s-%s" % (release.fork, word),
+            "dest": "speculative_%s_%s" % (release.fork, word),
+            "action": "store",
+            "type": "int",
+        }
         for word in ("budget", "topk")
     ]
 

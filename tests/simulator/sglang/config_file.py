@@ -19,7 +19,7 @@ def merge(release, argv, definitions):
     if at + 1 >= len(argv) or argv[at + 1].startswith("-"):
         raise ValueError("No config file specified after --config flag!")
     path = argv[at + 1]
-    return file_arguments(path, release, definitions) + argv[:at] + argv[at + 2:]
+    return file_arguments(path, release, definitions) + argv[:at] + argv[at + 2 :]
 
 
 def file_arguments(path, release, definitions):

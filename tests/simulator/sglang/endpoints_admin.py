@@ -52,9 +52,7 @@ async def plain_ok(serving, exchange):
 async def tokenize(serving, exchange):
     prompt = body_of(exchange).get("prompt", "")
     ids = [tokens.token_id(piece) for piece in tokens.split(str(prompt))]
-    return await exchange.json(
-        200, {"tokens": ids, "count": len(ids), "max_model_len": serving.plan.context_length}
-    )
+    return await exchange.json(200, {"tokens": ids, "count": len(ids), "max_model_len": serving.plan.context_length})
 
 
 async def embeddings(serving, exchange):

@@ -223,15 +223,15 @@ async def completions(serving, exchange):
     validation.check_speculation(plan, body, body)
     sampling = api.sampling_values(body, 16, ("max_tokens",))
     prompts = [pair for pair in _prompts(body) for _ in range(int(body.get("n") or 1))]
-    requests = [
-        api.submit(serving, text, sampling, pieces=pieces, index=i) for i, (text, pieces) in enumerate(prompts)
-    ]
+    requests = [api.submit(serving, text, sampling, pieces=pieces, index=i) for i, (text, pieces) in enumerate(prompts)]
     if body.get("stream"):
         return await _stream_completion(serving, exchange, body, requests)
     for request in requests:
         await api.complete(serving, exchange, request)
     usage = api.usage(serving, requests)
-    usage["prompt_tokens"] = sum(len(request.pieces) for request in requests) if len(prompts) > 1 else usage["prompt_tokens"]
+    usage["prompt_tokens"] = (
+        sum(len(request.pieces) for request in requests) if len(prompts) > 1 else usage["prompt_tokens"]
+    )
     usage["total_tokens"] = usage["prompt_tokens"] + usage["completion_tokens"]
     answer = {
         "id": requests[0].rid,

@@ -80,7 +80,7 @@ async def models(serving, exchange):
 
 
 async def model(serving, exchange):
-    name = exchange.path[len("/v1/models/"):]
+    name = exchange.path[len("/v1/models/") :]
     if name == served_name(serving):
         return await exchange.json(200, _card(serving))
     error = {
@@ -135,7 +135,9 @@ async def model_info(serving, exchange):
 
 
 def _deprecated(old, new):
-    log_lines.log("Endpoint '%s' is deprecated and will be removed in a future version. Please use '%s' instead." % (old, new))
+    log_lines.log(
+        "Endpoint '%s' is deprecated and will be removed in a future version. Please use '%s' instead." % (old, new)
+    )
 
 
 async def weight_version(serving, exchange):

@@ -52,8 +52,8 @@ class Request:
 class Engine:
     """Admits, prefills and steps requests."""
 
-    def __init__(self, plan, scheduler, truth=None):
-        self.plan, self.scheduler, self.truth = plan, scheduler, truth
+    def __init__(self, plan, scheduler, truth_log=""):
+        self.plan, self.scheduler, self.truth_log = plan, scheduler, truth_log
         self.model = acceptance.AcceptanceModel(plan)
         self.cache = PrefixCache(not plan.args.get("disable_radix_cache"))
         self.waiting, self.running, self.known = [], [], {}
@@ -177,7 +177,7 @@ class Engine:
 
     def record(self, request):
         """One line of truth for each finished request: what a meter should have measured."""
-        if self.truth is None:
+        if not self.truth_log:
             return
         line = {
             "rid": request.rid,
@@ -194,8 +194,8 @@ class Engine:
             "scheduled_monotonic": [moment for _, _, moment in request.chunks],
             "finish_reason": request.finish["type"],
         }
-        self.truth.write(json.dumps(line) + "\n")
-        self.truth.flush()
+        with open(self.truth_log, "a", encoding="utf-8") as handle:
+            handle.write(json.dumps(line) + "\n")
 
     def print_prefill(self, batch, fresh):
         cached = sum(request.cached for request in batch)
@@ -232,7 +232,13 @@ class Engine:
             "Decode batch, #running-req: %d, #token: %d, token usage: %.2f, %s%s, gen throughput (token/s): %.2f, "
             "#queue-req: %d%s"
             % (
-                len(self.running), self.used_tokens, self.usage, spec, graph, self.throughput, len(self.waiting),
+                len(self.running),
+                self.used_tokens,
+                self.usage,
+                spec,
+                graph,
+                self.throughput,
+                len(self.waiting),
                 "" if plan.release.since("0.5.7") else ", ",
             )
         )

@@ -156,8 +156,10 @@ class HttpServer:
             return False
         words = line.decode("latin-1").split()
         if len(words) != 3 or not words[2].startswith("HTTP/"):
-            writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n"
-                         b"connection: close\r\n\r\nInvalid HTTP request received.")
+            writer.write(
+                b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n"
+                b"connection: close\r\n\r\nInvalid HTTP request received."
+            )
             log_lines.log("WARNING:  Invalid HTTP request received.")
             return False
         headers = {}

@@ -59,7 +59,8 @@ class Launcher:
         self.faults = Faults()
         self.plan = None
         self.schedulers, self.others = [], []
-        self.started = time.time()
+        # Ends of pipes that only the launcher may hold: a child that kept one would hide the launcher's death.
+        self.own_fds = []
 
     def fail_early(self, name):
         log_lines.raw(exceptions.text(name, self.plan))
@@ -77,7 +78,8 @@ class Launcher:
             script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch_server.py")
             log_lines.raw(
                 "%s:55: UserWarning: 'python -m sglang.launch_server' is still supported, but 'sglang serve' is the "
-                "recommended entrypoint.\n  Example: sglang serve --model-path <model> [options]\n  warnings.warn(" % script
+                "recommended entrypoint.\n  Example: sglang serve --model-path <model> [options]\n  warnings.warn("
+                % script
             )
         time.sleep(self.settings.import_seconds)
         self.fault("import")
@@ -130,20 +132,18 @@ class Launcher:
         """Fork tracker, schedulers and detokenizer; wait until every scheduler has loaded."""
         plan = self.plan
         signal.signal(signal.SIGQUIT, self.child_failed)
-        alive_read, self.alive_write = os.pipe()
-        write_end = self.alive_write
-
-        def wait_for_the_end():
-            os.close(write_end)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            while os.read(alive_read, 1):
-                pass
+        alive_read, alive_write = os.pipe()
+        self.own_fds.append(alive_write)
 
         def tracker():
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            wait_for_the_end()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            self.close_own_fds()
+            while os.read(alive_read, 1):
+                pass
 
         def detokenizer():
+            self.close_own_fds()
             time.sleep(plan.settings.child_import_seconds)
             processes.die_with_parent()
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -161,6 +161,11 @@ class Launcher:
         os.close(alive_read)
         self.wait_ready(ready)
 
+    def close_own_fds(self):
+        """In a child: drop what belongs to the launcher."""
+        for fd in self.own_fds:
+            os.close(fd)
+
     def spawn_scheduler(self, rank):
         plan = self.plan
         ready_read, ready_write = os.pipe()
@@ -170,15 +175,12 @@ class Launcher:
         for name, size in (("DP", plan.dp), ("PP", plan.pp), ("TP", plan.tp), ("EP", plan.ep)):
             if size > 1:
                 title += "_%s%d" % (name, rank[name])
-        signals = signal.SIGINT
+        self.own_fds += [ready_read, command_write]
 
         def run():
-            signal.signal(signals, signal.SIG_IGN)
-            os.close(ready_read)
-            for child in self.schedulers:
-                os.close(child.command_fd)
-            os.close(self.alive_write)
-            scheduler_process.body(plan, self.faults, rank, ready_write, command_read, command_write)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            self.close_own_fds()
+            scheduler_process.body(plan, self.faults, rank, ready_write, command_read)
 
         pid = processes.spawn(title, run)
         os.close(ready_write)

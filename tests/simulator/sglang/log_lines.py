@@ -12,12 +12,20 @@ import time
 def _write(fd, text):
     data = text.encode("utf-8", "replace")
     while data:
-        data = data[os.write(fd, data):]
+        data = data[os.write(fd, data) :]
 
 
 def raw(text):
-    """A line of stderr without prefix: warnings, tracebacks, progress bars."""
-    _write(2, text if text.endswith(("\n", "\r")) else text + "\n")
+    """A line of stderr without prefix: warnings, tracebacks."""
+    _write(2, text if text.endswith("\n") else text + "\n")
+
+
+def progress(text, last=False):
+    """One state of a progress bar: a carriage return before it, a line feed only after the last one.
+
+    What another rank prints meanwhile lands behind it on the same line, as with the real bars.
+    """
+    _write(2, "\r" + text + ("\n" if last else ""))
 
 
 def stamp(ranks=""):

@@ -110,9 +110,7 @@ def _speculative(plan):
         _block_draft(plan, word, window)
     else:
         if window is not None and word != "EAGLE3" and release.since("0.5.13"):
-            plan.warnings.append(
-                "--speculative-draft-window-size has no effect with speculative_algorithm=%s." % word
-            )
+            plan.warnings.append("--speculative-draft-window-size has no effect with speculative_algorithm=%s." % word)
         plan.draft = ModelFiles(args.get("speculative_draft_model_path") or plan.target.path)
         plan.block_size = int(args.get("speculative_num_draft_tokens") or 4)
         args["speculative_num_draft_tokens"] = plan.block_size
@@ -228,4 +226,6 @@ def _defaults(plan):
 def draft_backend(plan):
     """The draft's attention backend: what was asked for where DFLASH can, else a fallback."""
     asked = plan.args.get("speculative_draft_attention_backend") or plan.args.get("attention_backend")
-    return asked if asked in ("flashinfer", "fa3", "fa4", "triton", "ascend", "trtllm_mha", "intel_xpu") else "flashinfer"
+    return (
+        asked if asked in ("flashinfer", "fa3", "fa4", "triton", "ascend", "trtllm_mha", "intel_xpu") else "flashinfer"
+    )

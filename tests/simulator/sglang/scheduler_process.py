@@ -86,23 +86,26 @@ class SchedulerStartup:
         self.fault(stage)
         started = time.monotonic()
         dummy = self.plan.args.get("load_format") == "dummy"
-        word = "Multi-thread loading shards" if self.release.since("0.5.15") else "Loading safetensors checkpoint shards"
+        word = (
+            "Multi-thread loading shards" if self.release.since("0.5.15") else "Loading safetensors checkpoint shards"
+        )
         total = SHARES[share] * self.plan.settings.load_seconds
         if share == "target" and self.plan.draft is None:
             total += SHARES["draft"] * self.plan.settings.load_seconds
         for done in range(shards):
             if self.first and not dummy:
                 percent = 100 * done // shards
-                log_lines.raw("\r%s: %3d%% Completed | %d/%d [00:00<?, ?it/s]\r" % (word, percent, done, shards))
+                log_lines.progress("%s: %3d%% Completed | %d/%d [00:00<?, ?it/s]" % (word, percent, done, shards))
             time.sleep(total / shards)
         if self.first and not dummy:
-            text = "\r%s: 100%% Completed | %d/%d [00:%02d<00:00, %.2fit/s]\n"
-            log_lines.raw(text % (word, shards, shards, min(total, 59), shards / (total + 0.01)))
+            text = "%s: 100%% Completed | %d/%d [00:%02d<00:00, %.2fit/s]"
+            log_lines.progress(text % (word, shards, shards, min(total, 59), shards / (total + 0.01)), last=True)
         used = 15.3 if share == "target" else 1.2
         self.free -= used
         elapsed = "elapsed=%.2f s, " % (time.monotonic() - started) if self.release.since("0.5.10") else ""
         self.log(
-            "Load weight end. %stype=%s, avail mem=%.2f GB, mem usage=%.2f GB." % (elapsed, architecture, self.free, used)
+            "Load weight end. %stype=%s, avail mem=%.2f GB, mem usage=%.2f GB."
+            % (elapsed, architecture, self.free, used)
         )
 
     def kv_pool(self, size):
@@ -167,12 +170,12 @@ class SchedulerStartup:
         seconds = share * self.plan.settings.load_seconds / len(sizes)
         for done, size in enumerate(reversed(sizes)):
             if self.first:
-                text = "\rCapturing batches (bs=%d avail_mem=%.2f GB): %3d%%|          | %d/%d [00:00<?, ?it/s]\r"
-                log_lines.raw(text % (size, self.free / 2, 100 * done // len(sizes), done, len(sizes)))
+                text = "Capturing batches (bs=%d avail_mem=%.2f GB): %3d%%|          | %d/%d [00:00<?, ?it/s]"
+                log_lines.progress(text % (size, self.free / 2, 100 * done // len(sizes), done, len(sizes)))
             time.sleep(seconds)
         if self.first:
-            text = "\rCapturing batches (bs=1 avail_mem=%.2f GB): 100%%|██████████| %d/%d [00:01<00:00, 15.41it/s]\n"
-            log_lines.raw(text % (self.free / 2, len(sizes), len(sizes)))
+            text = "Capturing batches (bs=1 avail_mem=%.2f GB): 100%%|██████████| %d/%d [00:01<00:00, 15.41it/s]"
+            log_lines.progress(text % (self.free / 2, len(sizes), len(sizes)), last=True)
 
     def graphs(self):
         if not self.release.since("0.5.14"):
@@ -224,9 +227,7 @@ class SchedulerStartup:
             )
         )
         if self.release.since("0.5.20"):
-            self.log(
-                "Init Unified Radix Cache. Components: (<ComponentType.FULL: 0>,). Tree Core: RustUnifiedTreeCore"
-            )
+            self.log("Init Unified Radix Cache. Components: (<ComponentType.FULL: 0>,). Tree Core: RustUnifiedTreeCore")
             self.log(
                 "Tree cache initialized: source=default impl=UnifiedRadixCache hybrid_swa=False hybrid_ssm=False "
                 "hicache_attached=False"
@@ -238,10 +239,8 @@ class SchedulerStartup:
             )
 
 
-def body(plan, faults, rank, ready_fd, command_fd, command_write_fd):
+def body(plan, faults, rank, ready_fd, command_fd):
     """The whole life of a scheduler process: load, report, then print what the launcher hands it."""
-    if command_write_fd is not None:
-        os.close(command_write_fd)
     time.sleep(plan.settings.child_import_seconds)
     processes.die_with_parent()
     startup = SchedulerStartup(plan, faults, rank)

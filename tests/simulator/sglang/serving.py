@@ -36,8 +36,7 @@ class Serving:
         self.leaked = []
         self.counts = {}
         self.fault = None
-        truth = launcher.settings.truth_log
-        self.engine = Engine(self.plan, launcher.schedulers[0], open(truth, "a", encoding="utf-8") if truth else None)
+        self.engine = Engine(self.plan, launcher.schedulers[0], launcher.settings.truth_log)
         self.engine.cold_seconds = launcher.settings.warmup_seconds / 2
         vary = "vary: Origin" if self.plan.release.since("0.5.23") else ""
         prefixes = self.plan.args.get("uvicorn_access_log_exclude_prefixes")
@@ -148,7 +147,10 @@ class Serving:
     async def bind_failed(self, error, warm):
         """The port is taken: the warm-up still talks to whoever owns it, and up to 0.5.18 says ready."""
         text = "[Errno %d] error while attempting to bind on address ('%s', %d): %s" % (
-            error.errno, self.plan.host, self.plan.port, (os.strerror(error.errno or 98)).lower(),
+            error.errno,
+            self.plan.host,
+            self.plan.port,
+            (os.strerror(error.errno or 98)).lower(),
         )
         log_lines.uvicorn(text, "ERROR")
         log_lines.uvicorn("Waiting for application shutdown.")

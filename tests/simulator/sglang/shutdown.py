@@ -123,7 +123,9 @@ class Shutdown:
         if self.plan.release.since("0.5.13"):
             log_lines.log("Sleeping 5 seconds before crash diagnostics to let GPU activity settle.")
             time.sleep(5 * self.pace)
-            alive = [c for c in self.launcher.schedulers if c.poll() is None and processes.state(c.pid) not in ("", "Z")]
+            alive = [
+                c for c in self.launcher.schedulers if c.poll() is None and processes.state(c.pid) not in ("", "Z")
+            ]
             if not alive:
                 log_lines.log("No live scheduler processes found; skipping py-spy and CUDA coredump.")
             for child in alive:
@@ -136,7 +138,9 @@ class Shutdown:
     @staticmethod
     def diagnose(pid):
         for option in (" --native", " "):
-            log_lines.log("Pyspy failed (py-spy dump%s --pid %d). Error: /bin/sh: 1: py-spy: not found\n" % (option, pid))
+            log_lines.log(
+                "Pyspy failed (py-spy dump%s --pid %d). Error: /bin/sh: 1: py-spy: not found\n" % (option, pid)
+            )
         log_lines.log("All pyspy dump attempts failed for PID %d." % pid)
         log_lines.log(
             "CUDA user-triggered coredump is not enabled. Set CUDA_ENABLE_USER_TRIGGERED_COREDUMP=1 before CUDA "

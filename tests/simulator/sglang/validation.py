@@ -40,7 +40,9 @@ def parse_body(exchange):
         )
         raise BadRequest("1 validation error:\n  %s [%s]" % (detail, detail), "Bad Request")
     if not exchange.body:
-        raise _validation("{'type': 'missing', 'loc': ('body',), 'msg': 'Field required', 'input': None}", exchange.path)
+        raise _validation(
+            "{'type': 'missing', 'loc': ('body',), 'msg': 'Field required', 'input': None}", exchange.path
+        )
     try:
         body = json.loads(exchange.body)
     except ValueError as error:
