@@ -29,10 +29,12 @@ def main(words: list) -> int:
             return keeper.main(settings, words[2], PROGRAM)
         return inside.main(settings, words[2])
     try:
+        request = json.loads(sys.stdin.read())
+        caller = request.pop("caller_pid", None)
         if words[0] == "create":
-            answer = making.create(from_json(sys.stdin.read()), PROGRAM)
+            answer = making.create(from_json(json.dumps(request)), PROGRAM, caller)
         else:
-            answer = making.destroy(json.loads(sys.stdin.read())["name"])
+            answer = making.destroy(request["name"])
     except HostsError as error:
         answer = {"failed": True, "msg": str(error)}
     print(json.dumps(answer))

@@ -69,7 +69,8 @@ class HostSet:
 
         USER logs in as that user (a session of its own); BECOME_USER changes to it after root's login, without one.
         """
-        words = [host, "-i", str(self.inventory), "-m", module, "-a", json.dumps(args or {})]
+        words = [host, "-i", str(self.inventory), "-m", module]
+        words += ["-a", json.dumps(args)] if args else []
         words += ["--check"] if check else []
         words += ["--diff"] if diff else []
         words += ["--become", "--become-method", "su", "--become-user", become_user] if become_user else []

@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import os
 import time
+from typing import List
 
 from .settings import HostsError
 
 
+def mounted_hierarchies(kinds: tuple = ("cgroup", "cgroup2")) -> List[str]:
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        split = [line.partition(" - ") for line in mounts]
+    return [fields.split()[4] for fields, _dash, file_system in split if file_system.split()[0] in kinds]
+
+
 def unified_root() -> str:
     """Where the cgroup2 hierarchy is mounted, beside cgroup v1 or alone. Raises HostsError where it is not."""
-    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
-        for line in mounts:
-            fields, _dash, file_system = line.partition(" - ")
-            if file_system.startswith("cgroup2 "):
-                return fields.split()[4]
+    for mounted in mounted_hierarchies(("cgroup2",)):
+        return mounted
     raise HostsError("No cgroup2 hierarchy is mounted on this machine, which systemd in a host needs: mount one.")
 
 
@@ -48,18 +52,23 @@ def enter(group: str) -> None:
 
 
 def remove(group: str, seconds: float = 5) -> None:
-    """Remove GROUP and all below, waiting until the last dead process has left it."""
+    """Remove GROUP and all below, waiting until the last dead process has left it.
+
+    Beside cgroup v1 nspawn makes the same groups in v1's systemd hierarchy.
+    """
+    below_root = os.path.relpath(group, unified_root())
     deadline = time.monotonic() + seconds
-    while os.path.isdir(group):
-        for directory, _children, _files in os.walk(group, topdown=False):
-            try:
-                os.rmdir(directory)
-            except OSError:
-                pass
-        if os.path.isdir(group):
-            if time.monotonic() > deadline:
-                raise HostsError(f"The control group {group!r} is still in use after {seconds:g} s: end its processes.")
-            time.sleep(0.01)
+    for copy in [os.path.join(mounted, below_root) for mounted in mounted_hierarchies()]:
+        while os.path.isdir(copy):
+            for directory, _children, _files in os.walk(copy, topdown=False):
+                try:
+                    os.rmdir(directory)
+                except OSError:
+                    pass  # in use: told below when it stays so
+            if os.path.isdir(copy):
+                if time.monotonic() > deadline:
+                    raise HostsError(f"The control group {copy!r} is still in use after {seconds:g} s: see its processes.")
+                time.sleep(0.01)
 
 
 def _write(path: str, text: str) -> None:

@@ -20,6 +20,9 @@ from . import cgroup, network, tree
 from .command import ENVIRON, run
 from .settings import Bind, HostsError, Settings
 
+# systemd-nspawn's exit status when it wants to be started again (as its unit would do).
+REBOOT = 133
+
 
 def keep(settings: Settings, group: str, orders: TextIO, reports: TextIO) -> None:
     """Bring the hosts up when ORDERS names their network; stay until ORDERS ends."""
@@ -33,14 +36,14 @@ def keep(settings: Settings, group: str, orders: TextIO, reports: TextIO) -> Non
     run(["mount", "-t", "tmpfs", "none", settings.path("trees")])
     machines: Dict[int, str] = {}
     for host in settings.hosts:
-        root = _mount_root(settings, host, net)
-        machines[_start(settings, host, root, group)] = host
+        _mount_root(settings, host, net)
+        machines[_start(settings, host, group)] = host
     _say(reports, event="started", network=str(net))
-    threading.Thread(target=_reap, args=(machines, settings, reports), daemon=True).start()
+    threading.Thread(target=_reap, args=(machines, settings, group, reports), daemon=True).start()
     orders.read()
 
 
-def _mount_root(settings: Settings, host: str, net: ipaddress.IPv4Network) -> str:
+def _mount_root(settings: Settings, host: str, net: ipaddress.IPv4Network) -> None:
     """Lay HOST's own changes over this machine's root directory."""
     place = settings.path("trees", host)
     os.mkdir(place)
@@ -56,13 +59,12 @@ def _mount_root(settings: Settings, host: str, net: ipaddress.IPv4Network) -> st
     identity = tree.Identity(host, addresses, network.gateway_of(net), private_key, authorized_key)
     tree.write_host(tree.Upper(upper), identity)
     run(["mount", "-t", "overlay", "none", "-o", f"lowerdir=/,upperdir={upper},workdir={work}", root])
-    return root
 
 
-def _start(settings: Settings, host: str, root: str, group: str) -> int:
+def _start(settings: Settings, host: str, group: str) -> int:
     words = [
         "systemd-nspawn",
-        f"--directory={root}",
+        f"--directory={settings.path('trees', host, 'root')}",
         f"--machine={host}",
         "--boot",
         "--register=no",
@@ -95,15 +97,20 @@ def _bind_option(bind: Bind) -> str:
     return f"--bind{'-ro' if bind.read_only else ''}={source}:{target}"
 
 
-def _reap(machines: Dict[int, str], settings: Settings, reports: TextIO) -> None:
-    """Tell of each host that ends; as process 1 also take in whatever other process ends here."""
+def _reap(machines: Dict[int, str], settings: Settings, group: str, reports: TextIO) -> None:
+    """Tell of each host that ends, start those that reboot, and as process 1 take in every other dead process."""
     while True:
         try:
             pid, status = os.wait()
         except ChildProcessError:
             return
-        if pid in machines:
-            _say(reports, event="host_ended", host=machines[pid], status=os.waitstatus_to_exitcode(status))
+        if pid not in machines:
+            continue
+        host = machines.pop(pid)
+        if os.waitstatus_to_exitcode(status) == REBOOT:
+            machines[_start(settings, host, group)] = host
+        else:
+            _say(reports, event="host_ended", host=host, status=os.waitstatus_to_exitcode(status))
 
 
 def _say(reports: TextIO, **report: object) -> None:

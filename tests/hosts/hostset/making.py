@@ -25,9 +25,10 @@ BOOT_SECONDS = 90.0
 
 
 class Reports:
-    """What the keeper says while the set is made; ends with the keeper."""
+    """What the keeper says while the set is made, and whether the caller still wants it."""
 
-    def __init__(self, process: subprocess.Popen) -> None:
+    def __init__(self, process: subprocess.Popen, caller_pid: Optional[int]) -> None:
+        self._caller_pid = caller_pid
         self._waiting: "queue.Queue[dict]" = queue.Queue()
         self._trouble: Optional[dict] = None
         threading.Thread(target=self._read, args=(process,), daemon=True).start()
@@ -48,6 +49,9 @@ class Reports:
         return report
 
     def check(self, settings: Settings) -> None:
+        """Raises HostsError when there is no more use in waiting."""
+        if self._caller_pid is not None and not os.path.exists(f"/proc/{self._caller_pid}"):
+            raise HostsError(f"The set {settings.name!r} is not made: its caller, process {self._caller_pid}, has died.")
         if self._trouble is None:
             return
         if self._trouble["event"] == "failed":
@@ -60,8 +64,8 @@ class Reports:
         )
 
 
-def create(settings: Settings, program: str) -> dict:
-    """Make the set, or find it as it is wanted. Whatever fails here leaves nothing behind."""
+def create(settings: Settings, program: str, caller_pid: Optional[int] = None) -> dict:
+    """Make the set, or find it as it is wanted. Whatever fails here, or a caller that dies, leaves nothing behind."""
     check_owner(settings)
     check_binds(settings)
     requirements.check()
@@ -76,7 +80,9 @@ def create(settings: Settings, program: str) -> dict:
         remains.remove(settings.directory)
         raise
     try:
-        _boot(settings, Reports(process))
+        reports = Reports(process, caller_pid)
+        _boot(settings, reports)
+        reports.check(settings)
         facts = _facts(settings)
         process.stdin.write(keeper.CONFIRMATION)
         process.stdin.close()
@@ -124,7 +130,8 @@ def _own_directory(settings: Settings, seconds: float = 15) -> Optional[int]:
             os.close(base)
         if _is_confirmed_twin(settings):
             return None
-        if time.monotonic() > deadline:
+        # One that is still being made or already being removed is worth waiting for.
+        if os.path.exists(settings.path("network")) or time.monotonic() > deadline:
             raise HostsError(
                 f"The set of hosts {settings.name!r} is already there with other settings: destroy it first or take "
                 "another name."
@@ -186,7 +193,6 @@ def _boot(settings: Settings, reports: Reports) -> None:
         ]
         for wait in waits:
             wait.result()
-    reports.check(settings)
     ssh.give_to_caller(settings)
     ssh.write_inventory(settings, addresses)
     with open(settings.path("network"), "w", encoding="utf-8") as file:

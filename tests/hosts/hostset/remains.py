@@ -27,6 +27,10 @@ def sweep() -> None:
 
 def remove(directory: str) -> None:
     """Remove what the set in DIRECTORY left; its hosts are dead. Its lock is held by the caller."""
+    try:
+        os.unlink(os.path.join(directory, "network"))  # from now on nobody takes the set for one in service
+    except OSError:
+        pass
     _end_ssh_masters(directory)
     group = _read(os.path.join(directory, "group"))
     if group:

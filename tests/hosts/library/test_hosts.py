@@ -7,17 +7,9 @@
 from __future__ import annotations
 
 import json
-import select
 import sys
 
 from ansible.module_utils.basic import AnsibleModule
-
-
-def is_caller_gone():
-    """Whether the reader of this module's answer has died; a set that nobody knows of must not stay."""
-    poller = select.poll()
-    poller.register(sys.stdout.fileno(), 0)
-    return any(event & (select.POLLERR | select.POLLHUP) for _descriptor, event in poller.poll(0))
 
 
 def main():
@@ -35,6 +27,7 @@ def main():
             "binds": {"type": "list", "elements": "dict", "options": bind, "default": []},
             "groups": {"type": "list", "elements": "str", "default": []},
             "owner_pid": {"type": "int"},
+            "caller_pid": {"type": "int"},
             "inventory": {"type": "path"},
             "uid": {"type": "int", "default": 0},
             "gid": {"type": "int", "default": 0},
@@ -43,15 +36,13 @@ def main():
     )
     settings = {name: value for name, value in module.params.items() if name not in ("program", "state")}
     command = "create" if module.params["state"] == "present" else "destroy"
-    words = [sys.executable, "-B", module.params["program"]]
-    status, out, err = module.run_command([*words, command], data=json.dumps(settings))
+    words = [sys.executable, "-B", module.params["program"], command]
+    status, out, err = module.run_command(words, data=json.dumps(settings))
     if status:
         module.fail_json(msg="The program %r failed: %s" % (module.params["program"], err.strip()))
     answer = json.loads(out)
     if answer.pop("failed", False):
         module.fail_json(**answer)
-    if answer["changed"] and is_caller_gone():
-        module.run_command([*words, "destroy"], data=json.dumps(settings))
     module.exit_json(**answer)
 
 
