@@ -121,7 +121,7 @@ def _service(plan: UnitPlan) -> dict[str, list[str]]:
             raise Failure("unit_invalid", f"The setting '{key}' in 'service' has an option of its own: use '{option}'.")
     inherited = [line for line in _lines(settings) if not _MANAGER_ONLY.fullmatch(line.partition("=")[0])]
     fingerprint = hashlib.sha256("\n".join(inherited).encode("utf-8")).hexdigest()
-    settings["Environment"] = [*settings["Environment"], f"{UNIT_FINGERPRINT}={fingerprint}"]
+    settings["Environment"] = [*settings.get("Environment", []), f"{UNIT_FINGERPRINT}={fingerprint}"]
     return settings
 
 

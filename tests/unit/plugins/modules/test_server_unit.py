@@ -1,0 +1,206 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module server_unit, writing below a directory of the test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+
+import pytest
+from ansible.module_utils import basic
+from ansible_collections.llmops.sglang.plugins.modules import server_unit
+
+KEY, TOKEN = "sk-the-api-key", "hf-the-token"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run the module; returns its result."""
+
+    def call(check=False, **options):
+        args = {
+            "name": "llm",
+            "python": sys.executable,
+            "sglang_version": "0.5.15",
+            "dest_dir": str(tmp_path),
+            "verify": False,
+            "args": {"model_path": "org/model", "tp_size": 8},
+        }
+        args.update(options, _ansible_check_mode=check, _ansible_remote_tmp=str(tmp_path / "tmp"))
+        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": args}).encode())
+        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
+        warnings = []
+        monkeypatch.setattr(basic.AnsibleModule, "warn", lambda module, text: warnings.append(text))
+        with pytest.raises(SystemExit):
+            server_unit.main()
+        return {**json.loads(capsys.readouterr().out), "warnings": warnings}
+
+    return call
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def test_it_writes_once(run, tmp_path):
+    first, second = run(), run()
+    assert (first["changed"], second["changed"]) == (True, False)
+    assert first["path"] == str(tmp_path / "llm.service")
+    assert mode(first["path"]) == 0o644
+    assert first["argv"] == [sys.executable, "-m", "sglang.launch_server", "--model-path", "org/model", "--tp-size", "8"]
+    assert first["exec_start"] == " ".join(first["argv"])
+    assert first["sglang_version"] == "0.5.15"
+    assert first["restart_required"] is False
+    assert first["flag_changes"]["added"] == {"model_path": "org/model", "tp_size": 8}
+    assert second["flag_changes"] == {"added": {}, "removed": {}, "changed": {}}
+
+
+def test_check_mode_says_the_same_and_writes_nothing(run, tmp_path):
+    forecast = run(check=True, api_key=KEY)
+    assert [p.name for p in tmp_path.iterdir() if p.name != "tmp"] == []
+    done = run(api_key=KEY)
+    for key in ("changed", "path", "argv", "exec_start", "flag_changes", "diff"):
+        assert forecast[key] == done[key]
+
+
+def test_changes_by_meaning(run):
+    run(args={"model_path": "org/model", "tp_size": 8, "port": 1}, extra_args=["--trust-remote-code"])
+    changed = run(args={"model_path": "org/model", "tp_size": 4, "trust_remote_code": True, "host": "::"})
+    assert changed["flag_changes"] == {
+        "added": {"host": "::"},
+        "removed": {"port": 1},
+        "changed": {"tp_size": {"before": 8, "after": 4}},
+    }
+    assert changed["diff"]["before"] != changed["diff"]["after"]
+
+
+def test_an_upgrade_that_renames_a_flag_changes_no_argument(run):
+    speculative = {"algorithm": "DFLASH", "draft_model_path": "org/draft", "draft_window_size": 64}
+    run(sglang_version="0.5.11", speculative=speculative)
+    upgraded = run(sglang_version="0.5.23", speculative=speculative)
+    assert "--speculative-draft-window-size" in upgraded["argv"]
+    assert upgraded["flag_changes"]["added"] == upgraded["flag_changes"]["removed"] == {}
+
+
+def test_secrets_show_nowhere(run, tmp_path):
+    result = run(api_key=KEY, environment_secrets={"HF_TOKEN": TOKEN})
+    unit = (tmp_path / "llm.service").read_text()
+    text = json.dumps({k: v for k, v in result.items() if k != "invocation"})
+    for secret in (KEY, TOKEN):
+        assert secret not in text
+        assert secret not in unit
+    folder = tmp_path / "llm.service.secrets"
+    assert (mode(folder), mode(folder / "config.yaml"), mode(folder / "environment")) == (0o700, 0o600, 0o600)
+    assert (folder / "config.yaml").read_text() == f'api-key: "{KEY}"\n'
+    assert f'HF_TOKEN="{TOKEN}"' in (folder / "environment").read_text()
+    assert "LoadCredential=config.yaml:/etc/systemd/system/llm.service.secrets/config.yaml" in unit
+    assert result["argv"][-2:] == ["--config", "${CREDENTIALS_DIRECTORY}/config.yaml"]
+
+
+def test_a_changed_secret_is_a_change_with_a_new_identity(run, tmp_path):
+    environment = tmp_path / "llm.service.secrets" / "environment"
+    run(api_key=KEY)
+    first = environment.read_text()
+    assert not run(api_key=KEY)["changed"]
+    assert environment.read_text() == first
+    again = run(api_key="another-key")
+    assert again["changed"]
+    assert environment.read_text() != first
+    assert "another-key" not in json.dumps(again["diff"])
+    assert run()["changed"]
+    assert not environment.parent.exists()
+
+
+def test_a_key_that_stood_in_the_old_unit_is_not_shown(run, tmp_path):
+    (tmp_path / "llm.service").write_text("[Service]\nExecStart=/py -m sglang.launch_server --model-path m --api-key old-secret-key\n")
+    result = run()
+    assert "old-secret-key" not in json.dumps(result)
+    assert result["flag_changes"]["removed"] == {"api_key": "********"}
+    assert any("was not written by this module" in w for w in result["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "failure_class", "part"),
+    [
+        ({"args": {"model_path": "m", "api_key": KEY}}, "rule_violated", "use the option 'api_key'"),
+        ({"extra_args": ["--api-key", KEY]}, "rule_violated", "use the option 'api_key'"),
+        ({"extra_args": [f"--api-k={KEY}"]}, "rule_violated", "use the option 'api_key'"),
+        ({"args": {"tp_size": 8}}, "rule_violated", "args.model_path"),
+        ({"args": {"model_path": "m", "nonsense": 8}}, "unknown_flag", "args.nonsense"),
+        ({"args": {"model_path": "m\nx"}}, "unit_invalid", "line break"),
+        ({"sglang_version": "newest"}, "unit_invalid", "newest"),
+        ({"python": "python3"}, "unit_invalid", "absolute"),
+        ({"flag_names": {"a": "b"}}, "unknown_flag", "--its-flag"),
+        ({"api_key": KEY, "args": {"model_path": "m", "config": "/x.yaml"}}, "rule_violated", "one configuration file"),
+        ({"sglang_version": "0.5.7", "admin_api_key": KEY}, "unknown_flag", "0.5.8"),
+        ({"name": "a b"}, "unit_invalid", "'a b'"),
+        ({"python": "/nowhere/python", "sglang_version": "auto"}, "unit_invalid", "/nowhere/python"),
+        ({"dest_dir": "/proc/nowhere"}, "write_failed", "/proc/nowhere"),
+    ],
+)
+def test_refusals_come_before_anything_is_written(run, tmp_path, options, failure_class, part):
+    result = run(**options)
+    assert result["failed"]
+    assert result["failure_class"] == failure_class
+    assert part in result["msg"]
+    assert result["log_tail"] == []
+    assert KEY not in json.dumps({k: v for k, v in result.items() if k != "invocation"})
+    assert [p.name for p in tmp_path.iterdir() if p.name != "tmp"] == []
+
+
+def test_a_missing_interpreter_is_a_warning_below_a_directory(run):
+    result = run(python="/nowhere/python")
+    assert result["changed"]
+    assert any("/nowhere/python" in w for w in result["warnings"])
+
+
+def test_absent_removes_what_the_module_wrote(run, tmp_path):
+    run(api_key=KEY)
+    other = tmp_path / "llm.service.d"
+    other.mkdir()
+    assert run(check=True, state="absent")["changed"]
+    assert (tmp_path / "llm.service").exists()
+    assert run(state="absent")["changed"]
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "tmp") == ["llm.service.d"]
+    assert not run(state="absent")["changed"]
+
+
+def test_absent_leaves_the_unit_of_somebody_else(run, tmp_path):
+    (tmp_path / "llm.service").write_text("[Service]\nExecStart=/bin/true\n")
+    result = run(state="absent")
+    assert result["failure_class"] == "unit_invalid"
+    assert (tmp_path / "llm.service").exists()
+
+
+def test_a_drop_in_and_its_removal(run, tmp_path):
+    result = run(style="drop_in")
+    assert result["path"] == str(tmp_path / "llm.service.d" / "50-llmops-sglang.conf")
+    assert mode(tmp_path / "llm.service.d") == 0o755
+    (tmp_path / "llm.service.d" / "90-other.conf").write_text("[Service]\nExecStart=\nExecStart=/bin/false\n")
+    assert any("90-other.conf" in w for w in run(style="drop_in")["warnings"])
+    run(style="drop_in", state="absent")
+    assert [p.name for p in (tmp_path / "llm.service.d").iterdir()] == ["90-other.conf"]
+
+
+def test_a_copy_of_the_unit_before(run, tmp_path):
+    first = run()
+    second = run(args={"model_path": "other"}, backup=True)
+    assert first["argv"][4] in open(second["backup_file"], encoding="utf-8").read()
+
+
+def test_the_version_is_read_in_the_environment(run, tmp_path):
+    info = tmp_path / "site" / "sglang-0.5.13.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sglang\nVersion: 0.5.13\n")
+    result = run(sglang_version="auto", environment={"PYTHONPATH": str(tmp_path / "site")}, dest_dir=str(tmp_path / "out"))
+    assert result["sglang_version"] == "0.5.13"
+
+
+def test_an_unknown_version_is_said_and_the_nearest_assumed(run):
+    result = run(sglang_version="0.5.15+fork", introspect="never")
+    assert any("catalogue" in w for w in result["warnings"])
+    assert result["argv"][-2:] == ["--tp-size", "8"]
+    assert run(sglang_version="0.5.15", introspect="always")["failure_class"] == "unit_invalid"
