@@ -51,7 +51,7 @@ class ServiceChange:
         self._cgroup_root = cgroup_root
         self._begun = clock()
         self._before = self._after = manager.show(name)
-        self._changed = False
+        self._changed = self._restarted = False
         self._reasons: list[str] = []
         self._stopped_cleanly: t.Optional[bool] = None
 
@@ -59,6 +59,7 @@ class ServiceChange:
         """The documented result keys."""
         return {
             "changed": self._changed,
+            "restarted": self._restarted,
             "reason": "; ".join(self._reasons),
             "previous_invocation_id": self._before.invocation_id,
             "invocation_id": self._after.invocation_id,
@@ -165,6 +166,7 @@ class ServiceChange:
         self._manager.systemctl("start", "--no-block", "--", self._name)
         state = self._settled(self._clock() + self._timeouts.start)
         self._after = state or self._manager.show(self._name)
+        self._restarted = True
         if state is not None and state.active_state == "active":
             return
         raise self._start_failed(self._after, timed_out=state is None)

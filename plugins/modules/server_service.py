@@ -70,7 +70,7 @@ EXAMPLES = r"""
 - name: Wait until this very invocation generates
   llmops.sglang.wait_for_generation:
     name: sglang
-    previous_invocation_id: "{{ service.previous_invocation_id if service.changed else omit }}"
+    previous_invocation_id: "{{ service.previous_invocation_id if service.restarted else omit }}"
 """
 
 RETURN = r"""
@@ -79,6 +79,10 @@ reason:
   type: str
   returned: always
   sample: "restarted: settings of the unit changed"
+restarted:
+  description: Whether a new process was started, so that another invocation runs now; false in check mode.
+  type: bool
+  returned: always
 previous_invocation_id:
   description:
     - Invocation before this task; empty where the unit had none.

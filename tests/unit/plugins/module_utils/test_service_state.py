@@ -98,6 +98,7 @@ def test_a_process_that_differs_is_restarted_though_no_file_changed(change):
     assert result["changed"]
     assert verbs(host) == ["stop", "start"]
     assert result["reason"] == "restarted: settings of the unit changed"
+    assert result["restarted"] is True
     assert (result["previous_invocation_id"], result["invocation_id"]) == ("a" * 32, "b" * 32)
     assert result["stopped_cleanly"] is True
 
@@ -205,3 +206,4 @@ def test_enabling_is_a_change_of_its_own(change, enabled, verb):
     result = change(host, "converged", enabled=enabled)
     assert verbs(host) == verb
     assert result["changed"] is bool(verb)
+    assert result["restarted"] is False
