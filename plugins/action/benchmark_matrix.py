@@ -8,13 +8,12 @@ from __future__ import annotations
 import typing as t
 
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
-from ansible_collections.llmops.sglang.plugins.plugin_utils._progress import Progress
+from ansible_collections.llmops.sglang.plugins.plugin_utils._progress import ProgressLines
 
 # A start of the module costs a second or so: cells that are shorter than this share one.
 _SLICE_SECONDS = 5.0
-_DEFAULT_INTERVAL = 15
+_DEFAULT_INTERVAL = 15.0
 
 
 class ActionModule(ActionBase):
@@ -24,50 +23,48 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
-        args = dict(self._task.args)
-        args.pop("slice_seconds", None)
-        args.pop("run_id", None)
-        progress = self._progress(args, task_vars or {})
-        result = self._measure(args, task_vars, progress, "the first cell")
-        while not self._over(result):
-            for cell in result.get("new_cells") or []:
-                progress.line(_cell_line(cell))
-            args["run_id"] = result["run_id"]
-            done, total = result["cells_done"], result["cells_total"]
-            result = self._measure(args, task_vars, progress, f"{result['next_cell']} ({done} of {total} cells done)")
-        for cell in result.get("new_cells") or []:
-            progress.line(_cell_line(cell))
-        if result.get("record_path"):
-            progress.line(f"benchmark: record {result['record_path']}")
+        args = {name: value for name, value in self._task.args.items() if name not in ("slice_seconds", "run_id")}
+        with self._lines(args, task_vars or {}) as lines:
+            lines.tell("measuring the first cell", news=False)
+            while True:
+                result = self._execute_module(
+                    module_name="llmops.sglang.benchmark_matrix",
+                    module_args={**args, "slice_seconds": _SLICE_SECONDS},
+                    task_vars=task_vars,
+                )
+                for cell in result.get("new_cells") or []:
+                    lines.tell(_cell_line(cell))
+                if self._over(result):
+                    break
+                args["run_id"] = result["run_id"]
+                done, total = result["cells_done"], result["cells_total"]
+                lines.tell(f"measuring {result['next_cell']} ({done} of {total} cells done)", news=False)
+            if result.get("record_path"):
+                lines.tell(f"record {result['record_path']}")
         return result
-
-    def _measure(self, args: dict[str, t.Any], task_vars: t.Any, progress: Progress, subject: str) -> dict[str, t.Any]:
-        sliced = {**args, "slice_seconds": _SLICE_SECONDS}
-        return progress.during(
-            lambda: self._execute_module("llmops.sglang.benchmark_matrix", module_args=sliced, task_vars=task_vars),
-            lambda seconds: f"benchmark: measuring {subject}, {seconds:.0f} s",
-        )
 
     @staticmethod
     def _over(result: dict[str, t.Any]) -> bool:
         stopped = any(result.get(key) for key in ("failed", "skipped", "unreachable", "skipped_reason"))
         return stopped or bool(result.get("complete")) or not result.get("new_cells")
 
-    def _progress(self, args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> Progress:
+    def _lines(self, args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> ProgressLines:
         interval = args.get("progress_interval")
         try:
-            seconds = _DEFAULT_INTERVAL if interval is None else int(interval)
+            seconds = _DEFAULT_INTERVAL if interval is None else float(interval)
         except (TypeError, ValueError):
-            seconds = 0  # the module refuses it, in its own words
-        if self._task.no_log or self._task.check_mode:
-            seconds = 0
-        return Progress(Display().display, str(task_vars.get("inventory_hostname", "")), seconds)
+            seconds = 0.0  # the module refuses it, in its own words
+        silent = self._task.no_log or self._task.check_mode
+        host = task_vars.get("inventory_hostname") or "host"
+        return ProgressLines(
+            f"{host} {args.get('name') or args.get('base_url') or ''}".strip(), 0 if silent else seconds
+        )
 
 
 def _cell_line(cell: dict[str, t.Any]) -> str:
     context = "own prompts" if cell.get("context") is None else f"context {cell['context']}"
     streams = "open loop" if cell.get("concurrency") is None else f"concurrency {cell['concurrency']}"
-    where = f"benchmark: {context}, {streams}, run {cell.get('run')}:"
+    where = f"{context}, {streams}, run {cell.get('run')}:"
     if not cell.get("valid"):
         return f"{where} INVALID ({', '.join(cell.get('reasons') or [])}); {cell.get('succeeded')} of {cell.get('requests')} answered"
     words = [

@@ -8,12 +8,13 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import os
 import secrets
 import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _case_runner
-from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import CodingTask
+from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import Case, CodingTask
 from ansible_collections.llmops.sglang.plugins.module_utils._sandbox import Sandbox, unavailable
 
 
@@ -25,15 +26,41 @@ class Verdict:
     reason: str = ""
 
 
-def check_sandbox(sandbox: Sandbox) -> None:
-    """Run a program that does nothing.
+# Tries what no program may do in there; a setting that a service manager silently passes over shows here.
+_ATTEMPTS = """
+import os, socket
 
-    :raises Failure: ``sandbox_unavailable`` if it does not come back.
+def attempts(home, owner):
+    done = []
+    for name, attempt in (
+        ("open a socket", socket.socket),
+        ("read the caller's home", lambda: os.listdir(home)),
+        ("send signals", lambda: os.kill(os.getppid(), 0)),
+        ("write a file in /etc or /usr", lambda: [open(d + "/llmops-sandbox", "w") for d in ("/etc", "/usr")]),
+    ):
+        try:
+            attempt()
+            done.append(name)
+        except OSError:
+            pass
+    if os.getuid() == owner and os.getpid() > 9:
+        done.append("see the caller's processes")
+    return done
+"""
+
+
+def check_sandbox(sandbox: Sandbox) -> None:
+    """Run a program that tries to break out.
+
+    :raises Failure: ``sandbox_unavailable`` if it does not come back, or came through.
     """
-    task = CodingTask("check", "", "check", [])
-    lines, said = _run(sandbox, task, "def check(): pass", 10.0)
-    if not any(line.get("end") for line in lines):
+    task = CodingTask("check", "", "attempts", [Case([os.path.expanduser("~"), os.getuid()], expected=[])])
+    lines, said = _run(sandbox, task, _ATTEMPTS, 10.0)
+    found = next((line.get("value") for line in lines if line.get("case") == 0), None)
+    if found is None:
         raise unavailable(said)
+    if sandbox.kind == "systemd" and not same(found, _case_runner.encode([])):
+        raise unavailable(f"a program in it could {', '.join(one[1] for one in found[1])}")
 
 
 def judge(sandbox: Sandbox, task: CodingTask, code: str, seconds: float) -> Verdict:

@@ -33,9 +33,7 @@ while left:
 _PIPELINE = 'python=$1 limiter=$2; shift 2; "$@" | "$python" -I -S -c "$limiter"'
 
 _PROPERTIES = (
-    "DynamicUser=yes",
     "PrivateNetwork=yes",
-    "IPAddressDeny=any",
     "RestrictAddressFamilies=AF_UNIX",
     "ProtectSystem=strict",
     "ProtectHome=yes",
@@ -43,26 +41,19 @@ _PROPERTIES = (
     "PrivateDevices=yes",
     "PrivateIPC=yes",
     "PrivateUsers=yes",
-    "ProtectKernelTunables=yes",
-    "ProtectKernelModules=yes",
-    "ProtectKernelLogs=yes",
-    "ProtectControlGroups=yes",
-    "ProtectClock=yes",
-    "ProtectHostname=yes",
     "ProtectProc=invisible",
     "ProcSubset=pid",
+    "InaccessiblePaths=-/dev/shm",
     "NoNewPrivileges=yes",
-    "RestrictNamespaces=yes",
     "RestrictRealtime=yes",
     "RestrictSUIDSGID=yes",
     "LockPersonality=yes",
     "MemoryDenyWriteExecute=yes",
     "KeyringMode=private",
-    "CapabilityBoundingSet=",
     "SystemCallArchitectures=native",
     "SystemCallFilter=@system-service",
-    "SystemCallFilter=~@privileged @resources @mount @debug",
-    "SystemCallFilter=setrlimit prlimit64",
+    "SystemCallFilter=~@network-io @privileged @resources @mount @debug kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo "
+    "pidfd_send_signal",
     "SystemCallErrorNumber=EPERM",
     "UMask=0077",
     "KillSignal=SIGKILL",
@@ -77,18 +68,43 @@ _PROPERTIES = (
 )
 
 
+# What only the system's manager can do; a user's manager gets a process namespace instead of a user of its own.
+_SYSTEM_PROPERTIES = (
+    "DynamicUser=yes",
+    "IPAddressDeny=any",
+    "CapabilityBoundingSet=",
+    "RestrictNamespaces=yes",
+    "ProtectKernelTunables=yes",
+    "ProtectKernelModules=yes",
+    "ProtectKernelLogs=yes",
+    "ProtectControlGroups=yes",
+    "ProtectClock=yes",
+    "ProtectHostname=yes",
+)
+# Nothing else keeps a program from signals to its user's other processes: fcntl can send one without a kill.
+_OWN_PROCESSES = ("unshare", "--user", "--pid", "--fork", "--kill-child")
+
+
 class Sandbox:
     """Runs a Python program with text on its standard input.
 
-    :arg kind: ``systemd`` for a transient unit with a user of its own, no network, a read-only system and limits of memory,
-        processes and time; ``none`` for no protection but limits.
+    :arg kind: ``systemd`` for a transient unit without network, with a read-only system and limits of memory, processes and
+        time; ``none`` for no protection but limits.
     :arg memory: bytes that the program may use.
+    :arg user_environ: environment that reaches the user's own service manager, for a caller that is not root.
     """
 
-    def __init__(self, run_command: RunCommand, kind: str, memory: int) -> None:
+    def __init__(
+        self,
+        run_command: RunCommand,
+        kind: str,
+        memory: int,
+        user_environ: t.Optional[t.Mapping[str, str]] = None,
+    ) -> None:
         self._run_command = run_command
         self.kind = kind
         self.memory = memory
+        self.user_environ = user_environ
         self._python = next((path for path in _INTERPRETERS if os.path.exists(path)), None)
 
     def run(self, program: str, text: str, seconds: float) -> tuple[str, str]:
@@ -101,21 +117,31 @@ class Sandbox:
         command = [self._python, "-I", "-S", "-c", program]
         inner = [*self._systemd_run(seconds), *command] if self.kind == "systemd" else ["env", "-i", *command]
         limit = seconds + (_START_SECONDS if self.kind == "systemd" else 0)
-        words = ["timeout", "-k", "2", f"{limit:g}", "sh", "-c", _PIPELINE, "sh", self._python, _LIMITER, *inner]
-        dummy, out, err = self._run_command(words, data=text, binary_data=True, errors="surrogateescape")
+        pipeline = ["sh", "-c", _PIPELINE, "sh", self._python, _LIMITER, *inner]
+        dummy, out, err = self._run_command(
+            ["timeout", "-k", "2", f"{limit:g}", *pipeline],
+            data=text,
+            binary_data=True,
+            errors="surrogateescape",
+            environ_update=dict(self.user_environ or {}),
+        )
         return out, err
 
     def _systemd_run(self, seconds: float) -> list[str]:
-        words = ["systemd-run", "--quiet", "--wait", "--collect", "--pipe", "--service-type=exec"]
-        limits = (
+        user = self.user_environ is not None
+        home = os.path.expanduser("~")
+        settings = [
+            *_PROPERTIES,
+            *(() if user else _SYSTEM_PROPERTIES),
+            *((f"InaccessiblePaths=-{home}",) if len(home) > 1 else ()),
             f"RuntimeMaxSec={seconds:g}",
             f"MemoryMax={self.memory}",
             f"LimitAS={self.memory}",
             f"LimitCPU={int(seconds) + 1}",
-        )
-        for setting in (*_PROPERTIES, *limits):
-            words += ["-p", setting]
-        return [*words, "--"]
+        ]
+        words = ["systemd-run", *(("--user",) if user else ()), "--quiet", "--wait", "--collect", "--pipe"]
+        words += ["--service-type=exec", *(word for setting in settings for word in ("-p", setting)), "--"]
+        return [*words, *(_OWN_PROCESSES if user else ())]
 
 
 def unavailable(said: str) -> Failure:
@@ -123,8 +149,8 @@ def unavailable(said: str) -> Failure:
     cause = " ".join(said.split())[:300] or "no message"
     return Failure(
         "sandbox_unavailable",
-        f"The sandbox of systemd-run does not work here ({cause}): run the task as root with systemd, or accept the risk of "
-        "running generated code with 'sandbox: none'.",
+        f"The sandbox of systemd-run does not work here ({cause}): run the task as root on a host with systemd 249 or newer, or "
+        "accept the risk of running generated code with 'sandbox: none'.",
     )
 
 

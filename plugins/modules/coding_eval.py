@@ -12,14 +12,16 @@ description:
   - Asks the server for a few functions and calls each with cases that the model has not seen. It is a smoke test of the whole
     path, drafting and template included; a handful of tasks cannot resolve a small loss of quality.
   - A server that does not answer makes a task V(not_run), never V(failed), and RV(ok) false.
-  - Generated code is hostile until shown otherwise. It runs in a transient systemd unit with a user of its own, no network, a
-    read-only system and limits of memory, processes and time. The program only prints what its function returned; the values
+  - Generated code is hostile until shown otherwise. It runs in a transient systemd unit without network, with a read-only
+    system and limits of memory, processes and time; as root with a user of its own, else under the manager of the user in a
+    process namespace of its own. Before anything is asked, a program tries to break out; where it can, or where the sandbox
+    does not start, the task fails with RV(failure_class=sandbox_unavailable). The program only prints what its function returned; the values
     that are expected never reach it, and are compared by type and value outside.
 author:
   - llmops.sglang contributors (@llmops)
 requirements:
   - requests (on the host that runs the module)
-  - systemd, and root on that host, for O(sandbox=systemd)
+  - systemd 249 or newer on that host for O(sandbox=systemd); without root also lingering and unprivileged user namespaces
 extends_documentation_fragment:
   - llmops.sglang._attributes
   - llmops.sglang._unit
@@ -100,7 +102,7 @@ options:
     default: 300
   sandbox:
     description:
-      - V(systemd) needs root. V(none) runs the generated code as the user of the task, with limits but without protection.
+      - V(none) runs the generated code as the user of the task, with limits but without protection.
     type: str
     choices: [systemd, none]
     default: systemd
@@ -254,6 +256,7 @@ log_tail:
   returned: failure
 """
 
+import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -268,7 +271,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._coding_server impor
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._evidence import changes
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
-from ansible_collections.llmops.sglang.plugins.module_utils._sandbox import Sandbox, bytes_of
+from ansible_collections.llmops.sglang.plugins.module_utils._sandbox import Sandbox, bytes_of, unavailable
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
 
@@ -313,15 +316,26 @@ def nothing(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     }
 
 
+def sandbox_environ(module: AnsibleModule) -> t.Optional[dict[str, str]]:
+    """What reaches the user's own service manager; ``None`` for root, who uses the system's."""
+    if os.geteuid() == 0 or module.params["sandbox"] == "none":
+        return None
+    try:
+        return Manager(module.run_command, "user").command_environ
+    except Failure as failure:
+        raise unavailable(failure.msg) from failure
+
+
 def run(module: AnsibleModule) -> dict[str, t.Any]:
     params = module.params
     tasks = chosen_tasks(params)
-    sandbox = Sandbox(module.run_command, params["sandbox"], bytes_of(params["memory_max"]))
+    memory = bytes_of(params["memory_max"])
     if module.check_mode:
         return {"skipped_reason": "check mode: no request is sent and no program is run"}
     name = unit_name(params["name"]) if params["name"] else None
     manager = Manager(module.run_command, params["scope"]) if name else None
     server = CodingServer(params, manager, name)
+    sandbox = Sandbox(module.run_command, params["sandbox"], memory, sandbox_environ(module))
     check_sandbox(sandbox)
     before = server.evidence()
     reports = evaluate(
