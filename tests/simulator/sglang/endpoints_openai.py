@@ -46,10 +46,10 @@ def _split(serving, body, request, start, end):
     border = request.reasoning_tokens
     if not border or body.get("separate_reasoning") is False:
         return None, request.text(start, end)
-    reasoning = request.text(start, min(end, border)) if start < border else None
+    # The last two tokens of the thought are the closing tag and the blank line after it.
+    told = min(end, border - 2)
+    reasoning = request.text(start, told) if start < told else None
     content = request.text(max(start, border), end) if end > border else None
-    if reasoning is not None:
-        reasoning = reasoning.replace("\n</think>\n\n", "").replace("</think>", "")
     return reasoning, content
 
 
@@ -142,7 +142,7 @@ class ChatStream:
         reasoning, content = _split(self.serving, self.body, request, start, end)
         if reasoning:
             await self.chunk(index, {"reasoning_content": reasoning}, done=end)
-        if content is not None and (content or not reasoning):
+        if content:
             await self.chunk(index, {"reasoning_content": None, "content": content}, done=end)
 
     async def run(self):

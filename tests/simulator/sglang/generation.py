@@ -254,7 +254,7 @@ def new_request(plan, prompt, pieces, sampling, thinking=False):
     text = answers.answer(prompt, rng, settings, wanted)
     thought = []
     if thinking:
-        thought = tokens.split(answers.prose(rng, 1 + rng.randint(2, 4))) + ["\n", "</think>", "\n\n"]
+        thought = tokens.split(answers.prose(rng, 1 + rng.randint(2, 4))) + ["</think>", "\n\n"]
     output = thought + tokens.split(text)
     while sampling["ignore_eos"] and len(output) < sampling["max_tokens"]:
         output += tokens.split(" " + answers.prose(rng, 40))
