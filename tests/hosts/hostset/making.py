@@ -27,7 +27,8 @@ BOOT_SECONDS = 90.0
 class Reports:
     """What the keeper says while the set is made, and whether the caller still wants it."""
 
-    def __init__(self, process: subprocess.Popen, caller_pid: Optional[int]) -> None:
+    def __init__(self, process: subprocess.Popen, log: str, caller_pid: Optional[int]) -> None:
+        self._log = log
         self._caller_pid = caller_pid
         self._waiting: "queue.Queue[dict]" = queue.Queue()
         self._trouble: Optional[dict] = None
@@ -40,7 +41,13 @@ class Reports:
                 self._waiting.put(report)
             elif self._trouble is None:
                 self._trouble = report
-        self._trouble = self._trouble or {"event": "failed", "message": "The keeper of the set ended."}
+        if self._trouble is None:
+            try:
+                with open(self._log, encoding="utf-8", errors="replace") as log:
+                    said = " ".join(log.read().split())[-400:] or "it said nothing"
+            except OSError:
+                said = "it was told to"
+            self._trouble = {"event": "failed", "message": f"The keeper of the set ended ({said}): create the set again."}
         self._waiting.put(self._trouble)
 
     def started(self, settings: Settings) -> dict:
@@ -80,7 +87,7 @@ def create(settings: Settings, program: str, caller_pid: Optional[int] = None) -
         remains.remove(settings.directory)
         raise
     try:
-        reports = Reports(process, caller_pid)
+        reports = Reports(process, settings.path("keeper.log"), caller_pid)
         _boot(settings, reports)
         reports.check(settings)
         facts = _facts(settings)
@@ -90,6 +97,8 @@ def create(settings: Settings, program: str, caller_pid: Optional[int] = None) -
         # Without a confirmation the end of its input makes the keeper remove the set; it is gone when that is done.
         _close(process.stdin)
         process.wait()
+        if os.path.isdir(settings.directory):
+            remains.remove(settings.directory)  # the keeper itself failed
         raise
     return {"changed": True, **facts}
 
@@ -175,8 +184,8 @@ def _placement(settings: Settings) -> Tuple[List[str], str, Dict[str, str]]:
     """Where systemd is process 1, a scope of its own with delegated controllers; elsewhere a group below this one."""
     name = f"llmops-hosts-{settings.name}"
     if os.path.isdir("/run/systemd/system") and shutil.which("systemd-run", path=ENVIRON["PATH"]):
-        words = ["systemd-run", "--quiet", "--scope", "--collect", f"--unit={name}", "--property=Delegate=yes"]
-        return words, f"{cgroup.unified_root()}/system.slice/{name}.scope/hosts", {"HOSTS_SCOPE": "1"}
+        words = ["systemd-run", "--quiet", "--scope", "--collect", f"--unit={name}-{os.getpid()}", "--property=Delegate=yes"]
+        return words, f"{cgroup.unified_root()}/system.slice/{name}-{os.getpid()}.scope/hosts", {"HOSTS_SCOPE": "1"}
     return [], f"{cgroup.own_group()}/{name}", {}
 
 
