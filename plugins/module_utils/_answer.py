@@ -109,6 +109,9 @@ def read_stream(text: str) -> Generation:
 
 def _add_chunk(total: Generation, calls: dict[int, dict[str, t.Any]], chunk: dict[str, t.Any]) -> None:
     total.body = chunk
+    if _mapping(chunk.get("meta_info")):
+        # Each event of /generate counts anew from the beginning.
+        total.usage = {}
     _keep_counts(total, chunk)
     if "choices" not in chunk:
         # /generate repeats the whole text so far in each event; llama.cpp sends pieces as content.
@@ -117,14 +120,14 @@ def _add_chunk(total: Generation, calls: dict[int, dict[str, t.Any]], chunk: dic
         elif isinstance(chunk.get("content"), str):
             total.content += chunk["content"]
         return
-    for choice in chunk["choices"][:1] if isinstance(chunk["choices"], list) else []:
-        delta = choice.get("delta") or {}
+    for choice in _mappings(chunk["choices"])[:1]:
+        delta = _mapping(choice.get("delta"))
         total.content += _string(delta.get("content")) or _string(choice.get("text"))
         total.reasoning += next((_string(delta[key]) for key in REASONING_KEYS if delta.get(key)), "")
         total.finish_reason = _reason(choice.get("finish_reason")) or total.finish_reason
-        for call in delta.get("tool_calls") or []:
-            kept = calls.setdefault(int(call.get("index") or 0), {"name": "", "arguments": ""})
-            function = call.get("function") or {}
+        for call in _mappings(delta.get("tool_calls")):
+            kept = calls.setdefault(_number(call.get("index")) or 0, {"name": "", "arguments": ""})
+            function = _mapping(call.get("function"))
             kept["name"] += _string(function.get("name"))
             kept["arguments"] += _string(function.get("arguments"))
 
@@ -148,14 +151,14 @@ def _from_choices(body: dict[str, t.Any]) -> Generation:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadAnswer("The answer has status 200 and no choices.")
     choice = choices[0]
-    message = choice.get("message") if isinstance(choice.get("message"), dict) else {}
+    message = _mapping(choice.get("message"))
     content = message.get("content") if "content" in message else choice.get("text")
     if isinstance(content, list):
         content = "".join(_string(part.get("text")) for part in content if isinstance(part, dict))
     generation = Generation(
         content=_string(content),
         reasoning=next((_string(message[key]) for key in REASONING_KEYS if message.get(key)), ""),
-        tool_calls=[call for call in message.get("tool_calls") or [] if isinstance(call, dict)],
+        tool_calls=_mappings(message.get("tool_calls")),
         finish_reason=_reason(choice.get("finish_reason")),
     )
     _keep_counts(generation, body)
@@ -173,7 +176,7 @@ def _from_native(body: dict[str, t.Any]) -> Generation:
         text = text[0] if text else ""
     generation = Generation(content=_string(text))
     _keep_counts(generation, body)
-    reason = (body.get("meta_info") or {}).get("finish_reason") if isinstance(body.get("meta_info"), dict) else None
+    reason = _mapping(body.get("meta_info")).get("finish_reason")
     if isinstance(reason, dict) and reason.get("type") == "abort":
         raise BadAnswer(
             f"The server aborted the request: {_string(reason.get('message')) or 'no reason given'}",
@@ -185,7 +188,7 @@ def _from_native(body: dict[str, t.Any]) -> Generation:
 
 def _keep_counts(generation: Generation, body: dict[str, t.Any]) -> None:
     """Usage, finish reason and verify steps from wherever this engine and API put them."""
-    meta = body.get("meta_info") if isinstance(body.get("meta_info"), dict) else {}
+    meta = _mapping(body.get("meta_info"))
     usage = body.get("usage")
     if isinstance(usage, dict):
         generation.usage = usage
@@ -207,16 +210,11 @@ def verify_steps(body: dict[str, t.Any]) -> int | None:
     SGLang: ``meta_info.spec_verify_ct`` (/generate; chat with return_meta_info from 0.5.13) and the verify count under
     ``sglext``; llama.cpp: drafted tokens in ``timings``.
     """
-    places: list[t.Any] = [body.get("meta_info"), body.get("sglext")]
-    if isinstance(body.get("sglext"), dict):
-        places.append(body["sglext"].get("spec_tokens_details"))
-    for place in places:
-        if isinstance(place, dict):
-            for key in ("spec_verify_ct", "verify_ct", "num_verify_steps"):
-                if _number(place.get(key)) is not None:
-                    return _number(place[key])
-    timings = body.get("timings")
-    return _number(timings.get("draft_n")) if isinstance(timings, dict) else None
+    extension = _mapping(body.get("sglext"))
+    for place in (_mapping(body.get("meta_info")), extension, _mapping(extension.get("spec_tokens_details"))):
+        if _number(place.get("spec_verify_ct")) is not None:
+            return _number(place["spec_verify_ct"])
+    return _number(_mapping(body.get("timings")).get("draft_n"))
 
 
 def _why_empty(body: dict[str, t.Any], generation: Generation) -> str:
@@ -229,6 +227,14 @@ def _reason(value: t.Any) -> str:
     if isinstance(value, dict):
         value = value.get("type")
     return value if isinstance(value, str) else ""
+
+
+def _mapping(value: t.Any) -> dict[str, t.Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: t.Any) -> list[dict[str, t.Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _string(value: t.Any) -> str:

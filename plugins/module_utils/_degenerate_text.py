@@ -8,6 +8,7 @@ from __future__ import annotations
 # Markdown rules and table borders repeat these on purpose.
 _RULE_CHARACTERS = frozenset("-=_*~#+|: .\n\r\t")
 _LONGEST_RULE = 200
+_LONGEST_UNIT = 40
 
 
 def repeated_tail(text: str) -> str:
@@ -16,7 +17,7 @@ def repeated_tail(text: str) -> str:
     A tail that ends within its unit (cut by the token limit) counts as well.
     """
     text = text.strip()
-    for size in range(1, 7):
+    for size in range(1, _LONGEST_UNIT + 1):
         run = _periodic_tail(text, size)
         if run >= _too_long(text, size):
             tail = text[-run:]

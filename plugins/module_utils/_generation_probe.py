@@ -274,7 +274,7 @@ class Prober:
         )
         if not answer.ok:
             raise self._refusal(answer)
-        if streaming and not answer.body.lstrip()[:1] == b"{":
+        if streaming and answer.body.lstrip()[:1] != b"{":
             return read_stream(answer.body.decode("utf-8", "replace"))
         return read_generation(answer.json())
 

@@ -20,9 +20,7 @@ PROMPTS = (
     "Write one sentence about the moon and one about the sun.",
 )
 # Common words, each a token of its own in most vocabularies.
-_FILLER = (
-    "the house by the river was old and the garden behind it was full of green trees and small white stones".split()
-)
+_FILLER = "the house by the river was old and the garden behind it was full of green trees and small white stones"
 
 
 def prompt_number(index: int, prompt: str | None) -> str:
@@ -34,7 +32,8 @@ def prompt_number(index: int, prompt: str | None) -> str:
 
 def long_prompt(words: int, index: int) -> str:
     """About *words* words, another beginning for each *index*, with a question at the end."""
-    body = [_FILLER[(index + i) % len(_FILLER)] for i in range(max(words - 12, 1))]
+    filler = _FILLER.split()
+    body = [filler[(index + i) % len(filler)] for i in range(max(words - 12, 1))]
     return f"Text {index + 1}: {' '.join(body)}. What stands by the river?"
 
 

@@ -12,7 +12,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import fro
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import ProbeOptions, Prober
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient
-from ansible_collections.llmops.sglang.plugins.module_utils._readiness import Readiness, Verdict, WaitOptions
+from ansible_collections.llmops.sglang.plugins.module_utils._readiness import Readiness
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._start_times import (
@@ -24,6 +24,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Mana
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_host import Host
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import WaitMemory, empty_result, result_of
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_options import Verdict, WaitOptions
 
 Params = t.Mapping[str, t.Any]
 
@@ -126,10 +127,8 @@ def skipped(params: Params, run_command: t.Callable[..., t.Any]) -> dict[str, t.
 
 
 def _probe_options(params: Params) -> ProbeOptions:
-    names = (
-        "api model expected_model prompt max_tokens stream ready_when expect_regex degenerate_output require_content "
-        "require_speculation"
-    ).split()
+    names = ("api", "model", "expected_model", "prompt", "max_tokens", "stream", "ready_when", "expect_regex")
+    names += ("degenerate_output", "require_content", "require_speculation")
     return ProbeOptions(
         path=params.get("path") or "",
         extra_body=params.get("extra_body") or {},

@@ -40,6 +40,11 @@ class Ownership:
     relic: bool = False
     others: str = ""
 
+    @property
+    def foreign(self) -> bool:
+        """Whether an answer may come from a process that is not the unit's."""
+        return self.several or self.owned == "no"
+
     def as_result(self) -> dict[str, t.Any]:
         return {"pid": self.pid or None, "unit": self.unit, "cmdline": self.cmdline[:400], "owned": self.owned}
 

@@ -15,7 +15,7 @@ if t.TYPE_CHECKING:
 _EXEC_FAILURES = range(200, 246)
 
 
-class Verdict(t.NamedTuple):
+class UnitVerdict(t.NamedTuple):
     """A failure class, its cause in one sentence, and whether the invocation's own log may know better."""
 
     failure_class: str
@@ -39,7 +39,7 @@ def changing(state: UnitState) -> bool:
     return state.properties.get("Job", "0") not in ("", "0") or state.active_state == "deactivating"
 
 
-def judge(state: UnitState, previous_invocation_id: str, restarts: int, max_restarts: int) -> Verdict | None:
+def judge(state: UnitState, previous_invocation_id: str, restarts: int, max_restarts: int) -> UnitVerdict | None:
     """The verdict on a unit that exists; ``None`` while it may still become ready.
 
     :arg previous_invocation_id: in plain form; empty where none was given.
@@ -49,13 +49,13 @@ def judge(state: UnitState, previous_invocation_id: str, restarts: int, max_rest
     if changing(state):
         return None
     if previous_invocation_id and state.invocation_id == previous_invocation_id:
-        return Verdict(
+        return UnitVerdict(
             "not_restarted",
             f"The unit '{name}' still has the invocation {previous_invocation_id} of before: it was not restarted; "
             "restart it, or leave previous_invocation_id off.",
         )
     if restarts > max_restarts:
-        return Verdict(
+        return UnitVerdict(
             "crash_loop",
             f"The unit '{name}' was restarted {restarts} times during the wait (max_restarts is {max_restarts}); its process "
             f"last ended with {how_it_ended(state)}.",
@@ -64,7 +64,7 @@ def judge(state: UnitState, previous_invocation_id: str, restarts: int, max_rest
         return _failed(state)
     if state.sub_state.startswith("auto-restart") and max_restarts == 0:
         failure_class = "server_crashed" if state.exec_main_code in ("2", "3") else "crash_loop"
-        return Verdict(
+        return UnitVerdict(
             failure_class,
             f"The process of the unit '{name}' ended with {how_it_ended(state)} and systemd is about to restart it.",
             ask_log=True,
@@ -74,35 +74,35 @@ def judge(state: UnitState, previous_invocation_id: str, restarts: int, max_rest
     return None
 
 
-def _failed(state: UnitState) -> Verdict:
+def _failed(state: UnitState) -> UnitVerdict:
     name, ended = state.name, how_it_ended(state)
     if state.exec_main_status in _EXEC_FAILURES and state.exec_main_code == "1":
-        return Verdict(
+        return UnitVerdict(
             "gave_up",
             f"systemd could not execute the command of the unit '{name}' ({ended}): check ExecStart and User.",
         )
     if state.result == "start-limit-hit":
         msg = f"systemd gave up the unit '{name}' at its start limit; its process last ended with {ended}."
-        return Verdict("gave_up", msg, ask_log=True)
+        return UnitVerdict("gave_up", msg, ask_log=True)
     if state.result in ("signal", "core-dump", "watchdog"):
-        return Verdict(
+        return UnitVerdict(
             "server_crashed", f"The process of the unit '{name}' ended with {ended} ({state.result}).", ask_log=True
         )
     if state.result == "oom-kill":
-        return Verdict(
+        return UnitVerdict(
             "out_of_memory", f"The kernel's OOM killer ended the unit '{name}': the host's memory did not suffice."
         )
     msg = f"The unit '{name}' failed and systemd will not start it again ({state.result}, {ended})."
-    return Verdict("gave_up", msg, ask_log=True)
+    return UnitVerdict("gave_up", msg, ask_log=True)
 
 
-def _inactive(state: UnitState) -> Verdict:
+def _inactive(state: UnitState) -> UnitVerdict:
     if not state.invocation_id:
-        return Verdict(
+        return UnitVerdict(
             "never_started",
             f"The unit '{state.name}' is loaded, was never started and is not being started: start it first.",
         )
-    return Verdict(
+    return UnitVerdict(
         "inactive",
         f"The unit '{state.name}' is not running (its process ended with {how_it_ended(state)}) and nothing will start it: start it.",
         ask_log=state.exec_main_status != 0,

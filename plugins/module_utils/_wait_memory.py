@@ -59,8 +59,25 @@ class WaitMemory:
     expected_elapsed: float | None = None
     warnings: list[str] = field(default_factory=list)
     stage: str = ""
+    log_stage: str = ""
     detail: str = ""
     words_per_token: float = 0.0
+
+    def reach(self, stage: str, now: float) -> None:
+        """Note the time of *stage*, once."""
+        if self.stages.get(stage) is None:
+            self.stages[stage] = round(max(now - self.origin, 0.0), 3)
+
+    def count(self, outcome: str) -> None:
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
+
+    def forget_invocation(self) -> None:
+        """Another invocation runs now: nothing that was seen of the old one counts for it."""
+        self.streak, self.resets, self.health, self.stage = 0, 0, "", ""
+        self.workers, self.warmups, self.stages = {}, [], _no_stages()
+        self.worker_gone_at = self.bound_at = self.foreign_since = None
+        self.from_start = False
+        self.answer = {}
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:

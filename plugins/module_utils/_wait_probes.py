@@ -1,0 +1,215 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""The generation probes of a wait: one at a time, when they are due, and what each of them changes."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import answer_of
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_options import Verdict, WaitOptions
+
+if t.TYPE_CHECKING:
+    from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import Handle, Prober, ProbeResult
+    from ansible_collections.llmops.sglang.plugins.module_utils._wait_looks import Looks
+    from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import WaitMemory
+
+SHORTEST_GAP = 0.1
+# While it waits long, the gaps between probes grow with the time that has passed.
+GAP_SHARE = 0.2
+HEALTH_TIMEOUT = 3.0
+HEALTH_GAP = (0.25, 1.0)
+HEALTHY_GAP = 5.0
+# Three connections in a row cut before any answer: then it is worth asking whether the port speaks TLS.
+RESETS_BEFORE_TLS = 3
+
+# Failures of the probe that no waiting mends.
+TERMINAL = frozenset(
+    ("unauthorized", "route_not_found", "wrong_model", "tls_mismatch", "bad_request", "ambiguous_listener")
+)
+
+
+@dataclass
+class Outstanding:
+    """The one probe that is under way: what it exercises, and which process was there when it began."""
+
+    handle: Handle
+    process: tuple[str, int]
+    began: float
+    context: int = 0
+    parallel: int = 1
+
+
+class Probes:
+    """Sends the probes; *looks* says before and after each of them whose process answers."""
+
+    def __init__(self, options: WaitOptions, memory: WaitMemory, looks: Looks, prober: Prober) -> None:
+        self.options, self.memory, self.looks, self.prober = options, memory, looks, prober
+        self.outstanding: Outstanding | None = None
+        self._health: Handle | None = None
+        self._health_due = 0.0
+        self._twins_told = False
+
+    def step(self, now: float, deadline: float) -> None:
+        """Begin the next probe when it is due, or take the result of the one under way. Raises Verdict at the end."""
+        memory = self.memory
+        if self.outstanding is not None:
+            result = self.outstanding.handle.wait(0)
+            if result is not None:
+                done, self.outstanding = self.outstanding, None
+                self._take(result, done, now)
+        elif not memory.listening:
+            # No request is needed to know that nobody listens; it counts as a failed try when one would have been due.
+            if now >= memory.next_probe:
+                self._failed("refused", "connection_refused", self.looks.host.nobody(), now)
+        elif now >= memory.next_probe and now < deadline and self.looks.may_probe():
+            self._start(now, deadline)
+
+    def _start(self, now: float, deadline: float) -> None:
+        memory = self.memory
+        # Both ends of a probe must see the same process, so it begins with a fresh look.
+        self.looks.unit(now, force=True)
+        self.looks.port(now, force=True)
+        if not self.looks.may_probe():
+            return
+        self._tell_twins()
+        context, parallel = self._warmup()
+        timeout = min(self.options.request_timeout, max(deadline - now, 0.05))
+        handle = self.prober.start(memory.index, timeout, context, parallel)
+        memory.attempts += parallel
+        memory.index += parallel
+        self.outstanding = Outstanding(handle, (memory.invocation_id, memory.main_pid), now, context, parallel)
+        if context or parallel > 1:
+            memory.stage = f"warming up {context} tokens" if context else f"warming up {parallel} generations at once"
+        elif memory.streak:
+            memory.stage = f"generating ({memory.streak} of {self.options.successes})"
+        elif not memory.last_class or memory.last_class == "connection_refused":
+            memory.stage = "listening, first generation under way"
+
+    def _warmup(self) -> tuple[int, int]:
+        """The next warm-up: a context length, or a number of generations at once; (0, 1) for an ordinary probe."""
+        if not self.memory.streak:
+            return 0, 1
+        done = {(one["kind"], one["size"]) for one in self.memory.warmups}
+        for size in self.options.warmup_contexts:
+            if ("context", size) not in done:
+                return size, 1
+        size = self.options.warmup_concurrency
+        return (0, size) if size > 1 and ("concurrency", size) not in done else (0, 1)
+
+    def _take(self, result: ProbeResult, done: Outstanding, now: float) -> None:
+        memory = self.memory
+        memory.models = result.models if result.models is not None else memory.models
+        for text in result.warnings:
+            memory.warn(text)
+        self.looks.unit(now, force=True)
+        if result.http:
+            memory.reach("first_http_answer", now)
+        self._compare_identity(result)
+        if not result.good:
+            if done.context and result.failure_class == "bad_request":
+                result.msg = f"The warm-up with {done.context} prompt tokens was refused: {result.msg}"
+            self._failed(result.outcome, result.failure_class, result.msg, now)
+            if result.failure_class in TERMINAL:
+                raise Verdict(result.failure_class, result.msg)
+            self._tell_tls(result)
+            return
+        self.looks.port(now, force=True)
+        if (memory.invocation_id, memory.main_pid) != done.process or not self.looks.may_probe():
+            said = "A generation came from a process that is not, or no longer, the unit's."
+            self._failed("not_ready", "foreign_listener", said, now)
+            return
+        self._succeeded(result, done, now)
+
+    def _succeeded(self, result: ProbeResult, done: Outstanding, now: float) -> None:
+        memory = self.memory
+        memory.count("generated")
+        memory.resets, memory.next_probe, memory.last_class = 0, now, ""
+        memory.reach("first_generation", now)
+        if done.context or done.parallel > 1:
+            kind, size = ("context", done.context) if done.context else ("concurrency", done.parallel)
+            tokens = result.generation.prompt_tokens if result.generation and done.context else None
+            seconds = round(now - done.began, 3)
+            memory.warmups.append({"kind": kind, "size": size, "prompt_tokens": tokens, "seconds": seconds})
+            memory.reach(f"warmup_{kind}_{size}", now)
+        else:
+            memory.streak += 1
+            memory.answer = answer_of(result.generation)
+        if memory.streak >= self.options.successes and self._warmup() == (0, 1):
+            memory.reach("ready", now)
+            memory.stage, memory.detail = "ready", ""
+            raise Verdict("")
+
+    def _failed(self, outcome: str, failure_class: str, msg: str, now: float) -> None:
+        memory = self.memory
+        memory.count(outcome)
+        memory.broken = memory.broken or memory.streak > 0
+        memory.streak = 0
+        memory.last_class, memory.last_error = failure_class, msg
+        waited = now - (memory.bound_at if memory.bound_at is not None else memory.started)
+        gap = max(GAP_SHARE * waited, SHORTEST_GAP)
+        if outcome == "not_ready" and memory.health == "503":
+            # The health route says the same, is cheaper, and is looked at meanwhile.
+            gap = self.options.poll_interval
+        memory.next_probe = now + min(gap, self.options.poll_interval)
+        if outcome == "refused":
+            self.looks.host.refused()
+        if memory.listening and outcome != "refused":
+            memory.stage = f"listening, not generating ({outcome.replace('_', ' ')})"
+        elif not self.looks.host.has_unit:
+            memory.stage = "nothing listens"
+
+    def health(self, now: float) -> None:
+        """After a failed probe look at the health route: a change of it is worth a probe at once."""
+        memory = self.memory
+        if self._health is not None:
+            said = self._health.wait(0)
+            if said is None:
+                return
+            self._health = None
+            if memory.health not in ("", said) and self.outstanding is None:
+                memory.next_probe = now
+            memory.health = said
+            waited = now - (memory.bound_at if memory.bound_at is not None else memory.started)
+            self._health_due = now + (
+                HEALTHY_GAP if said == "200" else min(max(0.05 * waited, HEALTH_GAP[0]), HEALTH_GAP[1])
+            )
+        elif self.options.health_path and memory.last_class and now >= self._health_due and self.looks.may_probe():
+            self._health = self.prober.start_health(self.options.health_path, HEALTH_TIMEOUT)
+
+    def _tell_tls(self, result: ProbeResult) -> None:
+        memory = self.memory
+        memory.resets = memory.resets + 1 if result.reset and memory.stages["first_http_answer"] is None else 0
+        if memory.resets == RESETS_BEFORE_TLS and self.prober.speaks_tls():
+            raise Verdict("tls_mismatch", f"{result.msg} The port speaks TLS and the URL says http: use https.")
+
+    def _tell_twins(self) -> None:
+        """Without a unit, several sockets on one port are fine as long as they serve the same."""
+        owner = self.looks.owner
+        if self.looks.host.has_unit or self._twins_told or owner is None or not owner.several:
+            return
+        self._twins_told = True
+        met = self.prober.identities()
+        if len(met) > 1:
+            self._ambiguous(met)
+
+    def _compare_identity(self, result: ProbeResult) -> None:
+        """Without a unit, a server that lists one model, then another, then the first again is two servers."""
+        if self.looks.host.has_unit or result.models is None:
+            return
+        met, now = self.memory.identities, sorted(result.models)
+        if met and met[-1] == now:
+            return
+        if now in met:
+            self._ambiguous(met)
+        met.append(now)
+
+    @staticmethod
+    def _ambiguous(met: t.Sequence[t.Sequence[str]]) -> t.NoReturn:
+        names = " and ".join(str(list(one)[:5]) for one in met[:3])
+        raise Verdict(
+            "ambiguous_listener",
+            f"Servers with different models answer on the same port: {names}; stop the one that is not meant.",
+        )
