@@ -65,6 +65,7 @@ class ServerUnit:
         """
         self._check_owner_options()
         before = self._before()
+        old_argv = self._old_argv(before)
         command = plan_command(self.params, self.run_command)
         self.warnings += command.warnings
         files = secret_files({key: self.params[key] for key in KEYS}, self.params["environment_secrets"] or {})
@@ -84,7 +85,7 @@ class ServerUnit:
             "argv": argv,
             "exec_start": _exec_start_value(text),
             "sglang_version": command.version,
-            "flag_changes": self._flag_changes(before, argv, command),
+            "flag_changes": self._flag_changes(old_argv, argv, command),
             "restart_required": self._restart_required(text, changed, secrets_changed),
             "diff": self._diff(before, text, secrets_changed),
             **({"backup_file": backup} if backup else {}),
@@ -198,14 +199,18 @@ class ServerUnit:
         found = verify(self.run_command, self.name, place.relative, text, self.params["scope"], place.final_path, self.tmpdir)
         # With dest_dir the interpreter may come later.
         missing = f"Command {self.params['python']} is not executable"
-        errors = [line for line in found if not (self.params["dest_dir"] and missing in line)]
+        texts = [(self.mask.text(c.text), c.error) for c in found if not (self.params["dest_dir"] and missing in c.text)]
+        errors = [text for text, error in texts if error]
+        self.warnings += [f"systemd remarks on the unit: {text}" for text, error in texts if not error]
         if errors:
-            raise Failure("unit_invalid", self.mask.text(f"systemd does not accept the unit '{self.name}': {'; '.join(errors)}"))
+            raise Failure("unit_invalid", f"systemd does not accept the unit '{self.name}': {'; '.join(errors)}")
 
     def _warn_of_foreign_drop_ins(self) -> None:
         """Warn of a drop-in that sets ExecStart= after this file."""
-        directories = [self.place.directory] if self.params["dest_dir"] else ["/usr/lib/systemd/system", "/run/systemd/system", self.place.final]
-        for directory in directories:
+        directories = [self.place.directory]
+        if not self.params["dest_dir"]:
+            directories += [f"{base}/systemd/{self.params['scope']}" for base in ("/usr/lib", "/run", "/etc")]
+        for directory in dict.fromkeys(directories):
             for path in sorted(glob.glob(os.path.join(glob.escape(directory), f"{self.name}.d", "*.conf"))):
                 later = self.params["style"] == "unit" or os.path.basename(path) > os.path.basename(self.place.path)
                 if path != self.place.path and later and exec_start_of(read_text(path) or ""):
@@ -270,13 +275,15 @@ class ServerUnit:
             return secrets_changed or environ is None or environ.get(UNIT_FINGERPRINT) != fingerprint_of(text)
         return bool(differences(self.manager, self.name))
 
-    def _flag_changes(self, before: t.Optional[str], argv: list[str], command: CommandPlan) -> dict[str, t.Any]:
-        old_argv = exec_start_of(before) if before is not None else []
-        if not old_argv and self.params["style"] == "drop_in" and self.manager:
-            old_argv = self.manager.exec_start(self.name)
-        return flag_changes(
-            _flags.arguments_of(old_argv, table=command.table), _flags.arguments_of(argv, table=command.table), self.mask
-        )
+    def _old_argv(self, before: t.Optional[str]) -> list[str]:
+        """The command line before: of this file, or, for a new drop-in, of the unit below it."""
+        if before is None and self.params["style"] == "drop_in" and self.manager:
+            return self.manager.exec_start(self.name)
+        return exec_start_of(before or "")
+
+    def _flag_changes(self, old_argv: list[str], argv: list[str], command: CommandPlan) -> dict[str, t.Any]:
+        old, new = (_flags.arguments_of(words, table=command.table) for words in (old_argv, argv))
+        return flag_changes(old, new, self.mask)
 
     def _diff(self, before: t.Optional[str], after: t.Optional[str], secrets_changed: bool) -> t.Any:
         path = self.place.path

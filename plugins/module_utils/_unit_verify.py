@@ -11,10 +11,13 @@ import shutil
 import tempfile
 import typing as t
 
+# What systemd drops, or cannot run. Its other remarks (an obsolete value that it updates, User=nobody) leave the unit whole.
+_ERRORS = re.compile(r"ignor|not executable|fail|refus|invalid|unknown|no such file|bad-setting|not absolute|missing|lacks", re.IGNORECASE)
+
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 
 
-def verify(run_command: RunCommand, name: str, relative: str, text: str, scope: str, final: str, workdir: str) -> list[str]:
+def verify(run_command: RunCommand, name: str, relative: str, text: str, scope: str, final: str, workdir: str) -> list[Complaint]:
     """The complaints of ``systemd-analyze verify`` about one file of unit *name*, with *final* for its path.
 
     Its exit code is 0 for an unknown key or a bad value, so what it prints is read.
@@ -26,7 +29,7 @@ def verify(run_command: RunCommand, name: str, relative: str, text: str, scope: 
     try:
         path = os.path.join(stage, relative)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        # World-readable like the file itself: systemd complains of others.
+        # World-readable like the file itself: systemd remarks on others.
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w", encoding="utf-8") as handle:
             handle.write(text)
         words = ["systemd-analyze", *(["--user"] if scope == "user" else []), "verify", "--man=no", name]
@@ -35,16 +38,26 @@ def verify(run_command: RunCommand, name: str, relative: str, text: str, scope: 
         dummy, out, err = run_command(words, environ_update=environ, check_rc=False)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
-    return complaints(out + "\n" + err, name, path, final)
+    return complaints(out + "\n" + err, name, path, final, text)
 
 
-def complaints(output: str, name: str, path: str, final: str) -> list[str]:
-    """The lines of *output* that speak of this unit; those about other units are left out."""
+class Complaint(t.NamedTuple):
+    """One remark of systemd; ``error`` where a setting is dropped or the unit cannot run."""
+
+    text: str
+    error: bool
+
+
+def complaints(output: str, name: str, path: str, final: str, text: str) -> list[Complaint]:
+    """The remarks in *output* about this unit, each with the setting it is about; those about other units are left out."""
+    lines = text.splitlines()
     found = []
-    for line in output.splitlines():
-        line = line.strip()
-        if path in line:
-            found.append(line.replace(path, final))
-        elif line.startswith(f"{name}: "):
-            found.append(line)
-    return [line for line in dict.fromkeys(found) if not re.search(r"world-inaccessible|is marked world-writable", line)]
+    for line in map(str.strip, output.splitlines()):
+        own = line.startswith(f"{name}: ") or path in line
+        if not own:
+            continue
+        at = re.search(re.escape(path) + r":(\d+):", line)
+        setting = lines[int(at.group(1)) - 1].strip()[:200] if at and 0 < int(at.group(1)) <= len(lines) else ""
+        error = bool(_ERRORS.search(line.replace(path, "").replace(name, "")))
+        found.append(Complaint(line.replace(path, final) + (f" (in '{setting}')" if setting else ""), error))
+    return list(dict.fromkeys(found))

@@ -134,13 +134,17 @@ def test_secrets_that_the_files_cannot_carry(keys, environment):
 
 def test_complaints_about_others_are_left_out():
     output = """\
-/tmp/v/a.service:4: Unknown key name 'MemoyMax' in section 'Service', ignoring.
+/tmp/v/a.service:2: Unknown key name 'MemoyMax' in section 'Service', ignoring.
 /lib/systemd/system/other.service:3: Unknown key name 'X' in section 'Unit', ignoring.
 a.service: Command /nowhere is not executable: No such file or directory
-Configuration file /tmp/v/a.service is marked world-inaccessible. This has no effect.
+/tmp/v/a.service:3: Special user nobody configured, this is not safe!
 other.service: Failed
 """
-    assert complaints(output, "a.service", "/tmp/v/a.service", "/etc/systemd/system/a.service") == [
-        "/etc/systemd/system/a.service:4: Unknown key name 'MemoyMax' in section 'Service', ignoring.",
+    text = "[Service]\nMemoyMax=8G\nUser=nobody\n"
+    found = complaints(output, "a.service", "/tmp/v/a.service", "/etc/systemd/system/a.service", text)
+    assert [complaint.text for complaint in found] == [
+        "/etc/systemd/system/a.service:2: Unknown key name 'MemoyMax' in section 'Service', ignoring. (in 'MemoyMax=8G')",
         "a.service: Command /nowhere is not executable: No such file or directory",
+        "/etc/systemd/system/a.service:3: Special user nobody configured, this is not safe! (in 'User=nobody')",
     ]
+    assert [complaint.error for complaint in found] == [True, True, False]
