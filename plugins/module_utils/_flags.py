@@ -132,7 +132,7 @@ def nearest_release(version: str) -> str:
     return older[-1] if older else VERSIONS[0]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _rows() -> t.Tuple[t.List[t.Any], ...]:
     packed = "".join(PACKED.split())
     return tuple(json.loads(zlib.decompress(base64.b85decode(packed))))
@@ -141,7 +141,14 @@ def _rows() -> t.Tuple[t.List[t.Any], ...]:
 def _flag(row: t.Sequence[t.Any]) -> Flag:
     flag, dest, kind, kind_of_value, nargs, choices, aliases, note = row[2:]
     return Flag(
-        flag, dest or flag[2:].replace("-", "_"), kind, kind_of_value, nargs, tuple(choices) if choices else None, tuple(aliases), note
+        flag,
+        dest or flag[2:].replace("-", "_"),
+        kind,
+        kind_of_value,
+        nargs,
+        tuple(choices) if choices else None,
+        tuple(aliases),
+        note,
     )
 
 
@@ -158,7 +165,7 @@ def table_of(version: t.Optional[str] = None) -> FlagTable:
     return FlagTable(wanted, base, flags, "catalogue" if base == wanted else "nearest")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def spans() -> t.Dict[str, t.Tuple[str, str]]:
     """First and last release of every spelling that any release knows."""
     found: dict[str, tuple[int, int]] = {}
@@ -169,7 +176,7 @@ def spans() -> t.Dict[str, t.Tuple[str, str]]:
     return {word: (VERSIONS[first], VERSIONS[last]) for word, (first, last) in found.items()}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def renames() -> t.Dict[str, str]:
     """Old flag to new flag, where some release took both for the same argument."""
     flags = [_flag(row) for row in _rows()]
@@ -181,7 +188,7 @@ def renames() -> t.Dict[str, str]:
     }
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def replacements() -> t.Dict[str, str]:
     """Old flag to what its last release said instead, where that is not the same argument: a flag, ``--flag=value`` or advice."""
     notes: dict[str, tuple[int, str]] = {}
@@ -192,7 +199,7 @@ def replacements() -> t.Dict[str, str]:
     return {flag: note for flag, (dummy, note) in notes.items()}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def words_of_dest(dest: str) -> t.Tuple[str, ...]:
     """Every flag that set argument *dest* in some release, plain ones first."""
     rows = [row for row in _rows() if (row[3] or row[2][2:].replace("-", "_")) == dest]
@@ -204,7 +211,9 @@ def relatives(word: str) -> list[str]:
     found, todo = {word}, [word]
     while todo:
         current = todo.pop(0)
-        near = [new for old, new in renames().items() if old == current] + [old for old, new in renames().items() if new == current]
+        near = [new for old, new in renames().items() if old == current] + [
+            old for old, new in renames().items() if new == current
+        ]
         todo.extend(w for w in near if w not in found)
         found.update(near)
     return sorted(found - {word}, key=lambda w: (w in renames(), w))
@@ -281,7 +290,9 @@ def _settle(use: Use, pending: list[str]) -> Use:
     return use._replace(values=pending[:room], surplus=pending[room:])
 
 
-def arguments_of(argv: t.Sequence[str], version: t.Optional[str] = None, table: t.Optional[FlagTable] = None) -> dict[str, t.Any]:
+def arguments_of(
+    argv: t.Sequence[str], version: t.Optional[str] = None, table: t.Optional[FlagTable] = None
+) -> dict[str, t.Any]:
     """The arguments of a command line under one spelling for all releases: a mapping of argument name to value.
 
     A bare flag is true, ``--no-x`` false, a flag of several words a list; numbers are numbers where the release says so;

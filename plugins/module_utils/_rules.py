@@ -70,7 +70,9 @@ def check(start: Start, local: bool = True) -> list[str]:
         _window_errors(start)
         warnings += _window_warnings(start) + _tree_warnings(start)
     elif start.window is not None and start.window <= 0:
-        raise _violated(start, "the draft window to be positive", f"it is {start.window}", "correct 'speculative.draft_window_size'")
+        raise _violated(
+            start, "the draft window to be positive", f"it is {start.window}", "correct 'speculative.draft_window_size'"
+        )
     if start.algorithm == "DFLASH":
         warnings += _dflash_warnings(start)
     warnings += _other_warnings(start)
@@ -79,7 +81,9 @@ def check(start: Start, local: bool = True) -> list[str]:
 
 
 def _violated(start: Start, wants: str, found: str, remedy: str) -> Failure:
-    return Failure("rule_violated", f"SGLang {start.version} with {start.algorithm} requires {wants}, and {found}: {remedy}.")
+    return Failure(
+        "rule_violated", f"SGLang {start.version} with {start.algorithm} requires {wants}, and {found}: {remedy}."
+    )
 
 
 def _paths(start: Start, local: bool) -> list[str]:
@@ -129,11 +133,17 @@ def _attention_parallel_errors(start: Start) -> None:
     ):
         return
     if not at_least(start.version, "0.5.23"):
-        raise _violated(start, "no DP attention", "it is switched on", "take 'args.enable_dp_attention' or 'args.attn_dp_size' out")
+        raise _violated(
+            start, "no DP attention", "it is switched on", "take 'args.enable_dp_attention' or 'args.attn_dp_size' out"
+        )
     if not args.get("enable_dp_lm_head"):
-        raise _violated(start, "--enable-dp-lm-head where DP attention is on", "it is off", "set 'args.enable_dp_lm_head: true'")
+        raise _violated(
+            start, "--enable-dp-lm-head where DP attention is on", "it is off", "set 'args.enable_dp_lm_head: true'"
+        )
     if (start.number("attn_cp_size") or 1) != 1:
-        raise _violated(start, "attn_cp_size == 1 where DP attention is on", "it is not", "set 'args.attn_cp_size' to 1")
+        raise _violated(
+            start, "attn_cp_size == 1 where DP attention is on", "it is not", "set 'args.attn_cp_size' to 1"
+        )
     if start.environment.get("SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION", "0").lower() in ("1", "true", "yes"):
         raise _violated(
             start,
@@ -147,7 +157,9 @@ def _window_errors(start: Start) -> None:
     if start.window is None:
         return
     if start.window <= 0:
-        raise _violated(start, "the draft window to be positive", f"it is {start.window}", "correct 'speculative.draft_window_size'")
+        raise _violated(
+            start, "the draft window to be positive", f"it is {start.window}", "correct 'speculative.draft_window_size'"
+        )
     if start.block_size is not None and start.window < start.block_size:
         raise _violated(
             start,
@@ -163,7 +175,9 @@ def _sink_errors(start: Start) -> None:
         return
     if sink < 0 or start.window is None:
         found = f"the sink size is {sink}" if sink < 0 else "no window is set"
-        raise _violated(start, "a draft sink size of 0 or more together with a draft window", found, "correct 'speculative'")
+        raise _violated(
+            start, "a draft sink size of 0 or more together with a draft window", found, "correct 'speculative'"
+        )
 
 
 def _window_warnings(start: Start) -> list[str]:
@@ -175,7 +189,9 @@ def _window_warnings(start: Start) -> list[str]:
     if drafter.sliding_window is None:
         if start.window is None:
             return []
-        return [f"The drafter '{drafter.path}' was trained without a window and 'speculative.draft_window_size' is {start.window}."]
+        return [
+            f"The drafter '{drafter.path}' was trained without a window and 'speculative.draft_window_size' is {start.window}."
+        ]
     if start.window is None:
         return [
             f"The drafter '{drafter.path}' was trained with a window of {drafter.sliding_window} tokens and none is set: it will attend to the full "
@@ -211,7 +227,9 @@ def _dflash_warnings(start: Start) -> list[str]:
         if args.get(name) not in (None, 1)
     ]
     if args.get("enable_mixed_chunk") and not at_least(version, "0.5.19"):
-        warnings.append(f"SGLang {version} switches mixed chunked prefill off with DFLASH: 'args.enable_mixed_chunk' has no effect.")
+        warnings.append(
+            f"SGLang {version} switches mixed chunked prefill off with DFLASH: 'args.enable_mixed_chunk' has no effect."
+        )
     if not at_least(version, "0.5.14") and not args.get("disable_overlap_schedule"):
         warnings.append(
             f"SGLang {version} switches the overlap scheduler off with DFLASH (0.5.14 is the first that keeps it); "
@@ -220,20 +238,34 @@ def _dflash_warnings(start: Start) -> list[str]:
     backend = args.get("speculative_draft_attention_backend")
     allowed = next((names for since, names in reversed(_DRAFT_BACKENDS) if at_least(version, since)), "").split()
     if backend and allowed and backend not in allowed and not at_least(version, "0.5.16"):
-        warnings.append(f"SGLang {version} does not draft with '{backend}' and falls back: use one of {', '.join(allowed)}.")
+        warnings.append(
+            f"SGLang {version} does not draft with '{backend}' and falls back: use one of {', '.join(allowed)}."
+        )
     return warnings
 
 
 def _other_warnings(start: Start) -> list[str]:
     warnings = []
     args, version = start.arguments, start.version
-    if args.get("max_running_requests") is None and start.algorithm in ("DFLASH", "EAGLE", "EAGLE3", "NEXTN", "STANDALONE"):
-        warnings.append(f"SGLang {version} limits max_running_requests to 48 with {start.algorithm}: set 'args.max_running_requests' to choose.")
+    if args.get("max_running_requests") is None and start.algorithm in (
+        "DFLASH",
+        "EAGLE",
+        "EAGLE3",
+        "NEXTN",
+        "STANDALONE",
+    ):
+        warnings.append(
+            f"SGLang {version} limits max_running_requests to 48 with {start.algorithm}: set 'args.max_running_requests' to choose."
+        )
     honours = {"DFLASH", "EAGLE3"} | ({"EAGLE", "NEXTN"} if at_least(version, "0.5.21") else set())
     if start.window is not None and start.algorithm in ALGORITHMS and start.algorithm not in honours:
         warnings.append(f"SGLang {version} ignores 'speculative.draft_window_size' with {start.algorithm}.")
     if at_least(version, "0.5.23") and args.get("enable_return_aux_hidden_states") and start.algorithm == "DFLASH":
-        warnings.append(f"SGLang {version} does not speculate at all with 'args.enable_return_aux_hidden_states': take it out.")
+        warnings.append(
+            f"SGLang {version} does not speculate at all with 'args.enable_return_aux_hidden_states': take it out."
+        )
     if start.environment.get("SGLANG_SIMULATE_ACC_LEN", "0") not in ("", "0", "-1"):
-        warnings.append("SGLANG_SIMULATE_ACC_LEN in 'environment' makes the server pretend its acceptance: no figure will be true.")
+        warnings.append(
+            "SGLANG_SIMULATE_ACC_LEN in 'environment' makes the server pretend its acceptance: no figure will be true."
+        )
     return warnings

@@ -12,7 +12,14 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._flags import DEAD, OLD_CONSTANT, PAIR, VALUE, Flag, FlagTable
+from ansible_collections.llmops.sglang.plugins.module_utils._flags import (
+    DEAD,
+    OLD_CONSTANT,
+    PAIR,
+    VALUE,
+    Flag,
+    FlagTable,
+)
 
 # human_readable_int of SGLang: suffixes are case-sensitive, decimals only before those of powers of ten.
 _HUMAN_INTEGER = re.compile(r"-?\d+|\d+(?:\.\d+)?[kMGT]|\d+[KMGT]i")
@@ -79,7 +86,8 @@ class Words:
     def _put(self, entry: Entry, flag: str, words: list[str]) -> None:
         if flag in self._owners:
             raise Failure(
-                "rule_violated", f"The options '{self._owners[flag]}' and '{entry.option}' both set {flag}: keep one of them."
+                "rule_violated",
+                f"The options '{self._owners[flag]}' and '{entry.option}' both set {flag}: keep one of them.",
             )
         self._owners[flag] = entry.option
         self._groups[flag] = words
@@ -106,9 +114,13 @@ class Words:
         if newer is not None and newer.dest == flag.dest:
             return newer
         if flag.kind == DEAD:
-            self.warnings.append(f"{flag.flag} (option '{entry.option}') has no effect any more in SGLang {self.table.version}: leave it out.")
+            self.warnings.append(
+                f"{flag.flag} (option '{entry.option}') has no effect any more in SGLang {self.table.version}: leave it out."
+            )
         elif flag.deprecated:
-            self.warnings.append(f"{flag.flag} (option '{entry.option}') is deprecated in SGLang {self.table.version}: {_advice(flag.note)}")
+            self.warnings.append(
+                f"{flag.flag} (option '{entry.option}') is deprecated in SGLang {self.table.version}: {_advice(flag.note)}"
+            )
         return flag
 
     def _replaced(self, entry: Entry, word: str) -> tuple[Flag, t.Optional[str]]:
@@ -168,7 +180,10 @@ def _boolean(entry: Entry) -> bool:
 
 
 def _wrong(entry: Entry, wanted: str, extra: str = "") -> Failure:
-    return Failure("rule_violated", f"The option '{entry.option}' takes {wanted}, not {_shown(entry.value)}{extra}: correct the value.")
+    return Failure(
+        "rule_violated",
+        f"The option '{entry.option}' takes {wanted}, not {_shown(entry.value)}{extra}: correct the value.",
+    )
 
 
 def _shown(value: t.Any) -> str:
@@ -222,7 +237,12 @@ def _text(flag: Flag, entry: Entry, version: str) -> str:
 
 
 def _type_name(flag: Flag) -> str:
-    names = {"int": "a whole number", "float": "a number", "human_readable_int": "a whole number such as 4096 or 4k", "json": "JSON"}
+    names = {
+        "int": "a whole number",
+        "float": "a number",
+        "human_readable_int": "a whole number such as 4096 or 4k",
+        "json": "JSON",
+    }
     return names.get(flag.type, "one value")
 
 
@@ -262,26 +282,35 @@ def check_extra(words: t.Sequence[str], table: FlagTable, known: t.Collection[st
             raise _unknown_word(use, table)
         if use.surplus:
             raise Failure(
-                "rule_violated", f"The word '{use.surplus[0]}' in 'extra_args' belongs to no flag ({use.word} does not take it): remove it."
+                "rule_violated",
+                f"The word '{use.surplus[0]}' in 'extra_args' belongs to no flag ({use.word} does not take it): remove it.",
             )
         if use.flag.takes_value and not use.values and use.flag.nargs not in ("*", "?"):
-            raise Failure("rule_violated", f"The flag {use.word} in 'extra_args' needs a value: give it as the next word.")
+            raise Failure(
+                "rule_violated", f"The flag {use.word} in 'extra_args' needs a value: give it as the next word."
+            )
         for value in use.values:
             _text(use.flag, Entry(f"extra_args: {use.word}", use.flag.dest, value), table.version)
         if use.flag.kind == OLD_CONSTANT or use.flag.deprecated:
-            warnings.append(f"{use.word} in 'extra_args' is deprecated in SGLang {table.version}: {_advice(use.flag.note)}")
+            warnings.append(
+                f"{use.word} in 'extra_args' is deprecated in SGLang {table.version}: {_advice(use.flag.note)}"
+            )
     return warnings
 
 
 def _unknown_word(use: _flags.Use, table: FlagTable) -> Failure:
     if use.ambiguous:
         return Failure(
-            "unknown_flag", f"The flag {use.word} in 'extra_args' is ambiguous in SGLang {table.version}: write one of {', '.join(use.ambiguous)}."
+            "unknown_flag",
+            f"The flag {use.word} in 'extra_args' is ambiguous in SGLang {table.version}: write one of {', '.join(use.ambiguous)}.",
         )
     if not use.word:
         return Failure("rule_violated", f"The word '{use.surplus[0]}' in 'extra_args' belongs to no flag: remove it.")
     if "_" in use.word:
-        return Failure("unknown_flag", f"The flag {use.word} in 'extra_args' has underscores, which no flag has: write {use.word.replace('_', '-')}.")
+        return Failure(
+            "unknown_flag",
+            f"The flag {use.word} in 'extra_args' has underscores, which no flag has: write {use.word.replace('_', '-')}.",
+        )
     name = use.word.lstrip("-").replace("-", "_")
     failure = unknown_argument(Entry(f"extra_args: {use.word}", name, None), use.word, table)
     near = [w for w in _flags.relatives(use.word) if table.get_exact(w)]

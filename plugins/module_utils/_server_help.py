@@ -73,4 +73,6 @@ def _parse_invocation(text: str) -> t.Optional[Flag]:
 def _with_catalogue(asked: Flag, known: t.Optional[Flag]) -> Flag:
     if known is None or known.takes_value != asked.takes_value:
         return asked._replace(type=asked.type or "str")
-    return known._replace(aliases=asked.aliases, choices=asked.choices or None, nargs=asked.nargs or known.nargs, flag=asked.flag)
+    return known._replace(
+        aliases=asked.aliases, choices=asked.choices or None, nargs=asked.nargs or known.nargs, flag=asked.flag
+    )

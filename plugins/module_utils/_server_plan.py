@@ -74,7 +74,9 @@ def environment_of(environment: t.Mapping[str, t.Any]) -> dict[str, str]:
     texts = {}
     for name, value in environment.items():
         if isinstance(value, (dict, list)):
-            raise Failure("unit_invalid", f"The environment variable '{name}' is a {type(value).__name__}: give it as text.")
+            raise Failure(
+                "unit_invalid", f"The environment variable '{name}' is a {type(value).__name__}: give it as text."
+            )
         if value is not None:
             texts[str(name)] = str(value).lower() if isinstance(value, bool) else str(value)
     return texts
@@ -84,7 +86,10 @@ def checked_flag_names(flag_names: t.Mapping[str, t.Any]) -> dict[str, str]:
     """The option ``flag_names``, each value a long flag."""
     for name, flag in flag_names.items():
         if not isinstance(flag, str) or not re.fullmatch(r"--[A-Za-z0-9][A-Za-z0-9_-]*", flag):
-            raise Failure("unknown_flag", f"The entry '{name}' of 'flag_names' is '{flag}', which is no flag: write it as '--its-flag'.")
+            raise Failure(
+                "unknown_flag",
+                f"The entry '{name}' of 'flag_names' is '{flag}', which is no flag: write it as '--its-flag'.",
+            )
     return dict(flag_names)
 
 
@@ -94,17 +99,24 @@ def refuse_keys(args: t.Mapping[str, t.Any], extra: t.Sequence[str]) -> None:
         flag = "--" + key.replace("_", "-")
         # argparse takes every unique beginning: --api is --api-key in most releases.
         short = [w for w in extra if len(w.partition("=")[0]) > 4 and flag.startswith(w.partition("=")[0])]
-        where = f"args.{key}" if args.get(key) is not None else f"extra_args: {short[0].partition('=')[0]}" if short else ""
+        where = (
+            f"args.{key}" if args.get(key) is not None else f"extra_args: {short[0].partition('=')[0]}" if short else ""
+        )
         if where:
             raise Failure(
-                "rule_violated", f"The key in '{where}' would stand on the command line, readable for all: use the option '{key}' instead."
+                "rule_violated",
+                f"The key in '{where}' would stand on the command line, readable for all: use the option '{key}' instead.",
             )
 
 
-def _version(params: Params, run_command: RunCommand, environment: dict[str, str], local: bool, warnings: list[str]) -> str:
+def _version(
+    params: Params, run_command: RunCommand, environment: dict[str, str], local: bool, warnings: list[str]
+) -> str:
     python, version = params["python"], params["sglang_version"]
     if not os.path.isabs(python):
-        raise Failure("unit_invalid", f"The interpreter '{python}' is no absolute path: systemd needs one, correct 'python'.")
+        raise Failure(
+            "unit_invalid", f"The interpreter '{python}' is no absolute path: systemd needs one, correct 'python'."
+        )
     if not os.path.exists(python):
         if local or version == "auto":
             raise missing_interpreter(python)
@@ -114,7 +126,10 @@ def _version(params: Params, run_command: RunCommand, environment: dict[str, str
     try:
         _flags.version_key(version)
     except ValueError as exc:
-        raise Failure("unit_invalid", f"The version '{version}' of SGLang is not a version: write it as in '0.5.15.post1', or 'auto'.") from exc
+        raise Failure(
+            "unit_invalid",
+            f"The version '{version}' of SGLang is not a version: write it as in '0.5.15.post1', or 'auto'.",
+        ) from exc
     return version
 
 
@@ -125,16 +140,25 @@ def _table(
     table = _flags.table_of(version)
     unknown = table.origin == "nearest"
     if unknown:
-        warnings.append(f"SGLang {version} is not in this collection's catalogue ({_flags.VERSIONS[0]} to {_flags.VERSIONS[-1]}).")
+        warnings.append(
+            f"SGLang {version} is not in this collection's catalogue ({_flags.VERSIONS[0]} to {_flags.VERSIONS[-1]})."
+        )
     if params["introspect"] == "always" or (params["introspect"] == "auto" and unknown):
         asked, why = ask_server(run_command, params["python"], environment, version)
         if asked is not None:
             return asked
         if params["introspect"] == "always":
-            raise Failure("unit_invalid", f"The server of '{params['python']}' did not tell its flags ({why}): correct it or set 'introspect: auto'.")
-        warnings.append(f"The server of '{params['python']}' did not tell its flags ({why}); those of SGLang {table.base} are assumed.")
+            raise Failure(
+                "unit_invalid",
+                f"The server of '{params['python']}' did not tell its flags ({why}): correct it or set 'introspect: auto'.",
+            )
+        warnings.append(
+            f"The server of '{params['python']}' did not tell its flags ({why}); those of SGLang {table.base} are assumed."
+        )
     elif unknown:
-        warnings.append(f"The flags of SGLang {table.base} are assumed, since 'introspect' is '{params['introspect']}'.")
+        warnings.append(
+            f"The flags of SGLang {table.base} are assumed, since 'introspect' is '{params['introspect']}'."
+        )
     return table
 
 
@@ -162,4 +186,7 @@ def _check_needed(params: Params, arguments: t.Mapping[str, t.Any], table: FlagT
         raise Failure("rule_violated", "The server needs a model: set 'args.model_path'.")
     for key in KEYS:
         if params[key] is not None and table.get_exact("--" + key.replace("_", "-")) is None:
-            raise Failure("unknown_flag", f"SGLang {table.version} has no {key}: 0.5.8 is the first that has it; leave the option out.")
+            raise Failure(
+                "unknown_flag",
+                f"SGLang {table.version} has no {key}: 0.5.8 is the first that has it; leave the option out.",
+            )

@@ -6,22 +6,38 @@
 from __future__ import annotations
 
 import glob
+import grp
 import os
 import pwd
-import grp
 import re
 import shutil
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._running_process import UNIT_FINGERPRINT, differences, read_environ
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
+    UNIT_FINGERPRINT,
+    differences,
+    read_environ,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
-from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import KEYS, CommandPlan, Params, RunCommand, plan_command
+from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import (
+    KEYS,
+    CommandPlan,
+    Params,
+    RunCommand,
+    plan_command,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
-from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import MARKER, MODERN_SYSTEMD, UnitPlan, fingerprint_of, render
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import (
+    MARKER,
+    MODERN_SYSTEMD,
+    UnitPlan,
+    fingerprint_of,
+    render,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
-from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import Place, Writer, place_of, read_text
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import Writer, place_of, read_text
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import (
     CONFIG_FILE,
     CREDENTIALS_SINCE,
@@ -56,7 +72,9 @@ class ServerUnit:
         self.name = unit_name(params["name"])
         self.place = place_of(self.name, params["scope"], params["style"], params["dest_dir"])
         self.manager = self._manager()
-        self.mask = Mask([*(params[key] for key in KEYS), *(str(v) for v in (params["environment_secrets"] or {}).values())])
+        self.mask = Mask(
+            [*(params[key] for key in KEYS), *(str(v) for v in (params["environment_secrets"] or {}).values())]
+        )
 
     def present(self) -> dict[str, t.Any]:
         """Write what differs; the result of the module.
@@ -96,7 +114,10 @@ class ServerUnit:
         place = self.place
         before = read_text(place.path)
         if before is not None and not _is_own(before):
-            raise Failure("unit_invalid", f"The file '{place.path}' was not written by this module: remove it by hand if it has to go.")
+            raise Failure(
+                "unit_invalid",
+                f"The file '{place.path}' was not written by this module: remove it by hand if it has to go.",
+            )
         secrets = [path for path in (place.config_path, place.environment_path) if os.path.lexists(path)]
         changed = before is not None or bool(secrets)
         backup = ""
@@ -145,20 +166,27 @@ class ServerUnit:
                 if name and not name.isdigit():
                     known(name)
             except KeyError as exc:
-                raise Failure("unit_invalid", f"The {option} '{name}' is not known on this host: create it first.") from exc
+                raise Failure(
+                    "unit_invalid", f"The {option} '{name}' is not known on this host: create it first."
+                ) from exc
 
     def _before(self) -> t.Optional[str]:
         """The file's text before; checks that it may be replaced."""
         place = self.place
         if not self.params["dest_dir"] and os.path.islink(place.path) and os.path.realpath(place.path) == "/dev/null":
-            raise Failure("unit_invalid", f"The unit '{self.name}' is masked: unmask it with 'systemctl unmask {self.name}' first.")
+            raise Failure(
+                "unit_invalid",
+                f"The unit '{self.name}' is masked: unmask it with 'systemctl unmask {self.name}' first.",
+            )
         if self.params["style"] == "drop_in" and self.manager:
             state = self.manager.show(self.name)
             if not state.fragment_path and not (self.check_mode and state.exists):
                 raise self.manager.no_such_unit(state)
         before = read_text(place.path)
         if before is not None and not _is_own(before):
-            self.warnings.append(f"The file '{place.path}' was not written by this module and is replaced; 'backup: true' keeps a copy.")
+            self.warnings.append(
+                f"The file '{place.path}' was not written by this module and is replaced; 'backup: true' keeps a copy."
+            )
         if os.path.islink(place.path):
             self.warnings.append(f"The link '{place.path}' is replaced by a file; what it points to stays.")
         return before
@@ -196,10 +224,14 @@ class ServerUnit:
                 self.warnings.append("The unit is not verified: 'systemd-analyze' is not there.")
             return
         place = self.place
-        found = verify(self.run_command, self.name, place.relative, text, self.params["scope"], place.final_path, self.tmpdir)
+        found = verify(
+            self.run_command, self.name, place.relative, text, self.params["scope"], place.final_path, self.tmpdir
+        )
         # With dest_dir the interpreter may come later.
         missing = f"Command {self.params['python']} is not executable"
-        texts = [(self.mask.text(c.text), c.error) for c in found if not (self.params["dest_dir"] and missing in c.text)]
+        texts = [
+            (self.mask.text(c.text), c.error) for c in found if not (self.params["dest_dir"] and missing in c.text)
+        ]
         errors = [text for text, error in texts if error]
         self.warnings += [f"systemd remarks on the unit: {text}" for text, error in texts if not error]
         if errors:
@@ -221,7 +253,9 @@ class ServerUnit:
         wanted = files.environment_text(identity_of(environment) or "none")
         return (config or "") != files.config or (environment or "") != wanted
 
-    def _write(self, before: t.Optional[str], text: str, files: SecretFiles, changed: bool, secrets_changed: bool) -> str:
+    def _write(
+        self, before: t.Optional[str], text: str, files: SecretFiles, changed: bool, secrets_changed: bool
+    ) -> str:
         """Write the secrets first: a unit never points to a file that is not there."""
         if self.check_mode:
             return ""
@@ -307,7 +341,11 @@ def flag_changes(old: t.Mapping[str, t.Any], new: t.Mapping[str, t.Any], mask: M
     return {
         "added": {n: shown(n, new[n]) for n in sorted(new) if n not in old},
         "removed": {n: shown(n, old[n]) for n in sorted(old) if n not in new},
-        "changed": {n: {"before": shown(n, old[n]), "after": shown(n, new[n])} for n in sorted(new) if n in old and old[n] != new[n]},
+        "changed": {
+            n: {"before": shown(n, old[n]), "after": shown(n, new[n])}
+            for n in sorted(new)
+            if n in old and old[n] != new[n]
+        },
     }
 
 

@@ -47,7 +47,8 @@ def sglang_version(run_command: RunCommand, python: str, environment: t.Mapping[
         if version is None:
             said = " ".join(err.split())[-300:] or f"exit status {rc}"
             raise Failure(
-                "unit_invalid", f"The interpreter '{python}' does not run ({said}): check 'python', or set 'sglang_version'."
+                "unit_invalid",
+                f"The interpreter '{python}' does not run ({said}): check 'python', or set 'sglang_version'.",
             )
     if version is None:
         raise Failure(
@@ -59,7 +60,10 @@ def sglang_version(run_command: RunCommand, python: str, environment: t.Mapping[
 
 def missing_interpreter(python: str) -> Failure:
     """The failure for an interpreter that is not there."""
-    return Failure("unit_invalid", f"The interpreter '{python}' does not exist on this host: install the server there or correct 'python'.")
+    return Failure(
+        "unit_invalid",
+        f"The interpreter '{python}' does not exist on this host: install the server there or correct 'python'.",
+    )
 
 
 def _version_beside(python: str) -> t.Optional[str]:

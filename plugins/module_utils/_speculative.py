@@ -36,7 +36,12 @@ _DRAFT_PATH_NAMES = ("speculative_draft_model_path", "speculative_draft_model")
 
 def algorithm_of(speculative: t.Mapping[str, t.Any], args: t.Mapping[str, t.Any]) -> str:
     """The algorithm that is asked for, as given; empty for none."""
-    return str(speculative.get("algorithm") or speculative.get("speculative_algorithm") or args.get("speculative_algorithm") or "")
+    return str(
+        speculative.get("algorithm")
+        or speculative.get("speculative_algorithm")
+        or args.get("speculative_algorithm")
+        or ""
+    )
 
 
 def draft_path_of(speculative: t.Mapping[str, t.Any], args: t.Mapping[str, t.Any]) -> str:
@@ -82,7 +87,11 @@ def _vouched_for(algorithm: str, table: FlagTable, flag_names: t.Mapping[str, st
 
 
 def entries(
-    speculative: t.Mapping[str, t.Any], table: FlagTable, flag_names: t.Mapping[str, str], algorithm: str, drafter: t.Optional[Drafter]
+    speculative: t.Mapping[str, t.Any],
+    table: FlagTable,
+    flag_names: t.Mapping[str, str],
+    algorithm: str,
+    drafter: t.Optional[Drafter],
 ) -> list[Entry]:
     """The speculative options as arguments.
 
@@ -102,7 +111,9 @@ def entries(
             found.append(Entry(option, plain, value, flag))
             continue
         names = _names(plain, algorithm)
-        name = next((n for n in names if direct_flag(table, n) or related_flag(table, n)), "") or _only_like(plain, table)
+        name = next((n for n in names if direct_flag(table, n) or related_flag(table, n)), "") or _only_like(
+            plain, table
+        )
         if not name:
             raise _no_flag(Entry(option, names[0], value), plain, table)
         found.append(Entry(option, name, value))

@@ -12,7 +12,11 @@ from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import UNIT_FINGERPRINT
-from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import argument_word, check_text, environment_word
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import (
+    argument_word,
+    check_text,
+    environment_word,
+)
 
 MARKER = "# Managed by llmops.sglang.server_unit: what is changed here by hand will be lost."
 DROP_IN = "50-llmops-sglang.conf"
@@ -26,7 +30,13 @@ _MANAGER_ONLY = re.compile(
 )
 # Lists that the module itself begins; a user's values are added to them.
 _ADDED = frozenset(("EnvironmentFile", "LoadCredential"))
-_OWN_OPTION = {"ExecStart": "args", "Environment": "environment", "User": "user", "Group": "group", "WorkingDirectory": "working_directory"}
+_OWN_OPTION = {
+    "ExecStart": "args",
+    "Environment": "environment",
+    "User": "user",
+    "Group": "group",
+    "WorkingDirectory": "working_directory",
+}
 
 
 @dataclass(frozen=True)
@@ -158,7 +168,9 @@ def _merged(plan: UnitPlan, section: str, defaults: t.Mapping[str, list[str]]) -
     settings = {key: list(values) for key, values in defaults.items() if values}
     for key, value in sorted(plan.overrides.get(section, {}).items()):
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", key):
-            raise Failure("unit_invalid", f"The key '{key}' for [{section}] is no setting's name: see systemd.directives(7).")
+            raise Failure(
+                "unit_invalid", f"The key '{key}' for [{section}] is no setting's name: see systemd.directives(7)."
+            )
         values = _setting_values(section, key, value)
         settings[key] = settings.get(key, []) + values if key in _ADDED else values
         if not settings[key]:
@@ -171,11 +183,16 @@ def _setting_values(section: str, key: str, value: t.Any) -> list[str]:
     texts = []
     for one in values:
         if isinstance(one, (dict, list)):
-            raise Failure("unit_invalid", f"The setting '{key}' for [{section}] takes a value or a list of values: correct it.")
+            raise Failure(
+                "unit_invalid", f"The setting '{key}' for [{section}] takes a value or a list of values: correct it."
+            )
         text = {True: "yes", False: "no"}[one] if isinstance(one, bool) else str(one)
         check_text(text, f"The setting '{key}' for [{section}]")
         if text.endswith("\\"):
-            raise Failure("unit_invalid", f"The setting '{key}' for [{section}] ends with a backslash, which joins lines: take it off.")
+            raise Failure(
+                "unit_invalid",
+                f"The setting '{key}' for [{section}] ends with a backslash, which joins lines: take it off.",
+            )
         texts.append(text)
     return texts
 

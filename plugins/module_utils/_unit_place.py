@@ -76,7 +76,9 @@ def read_text(path: str) -> t.Optional[str]:
     except FileNotFoundError:
         return None
     except OSError as exc:
-        raise Failure("unit_invalid", f"The file '{path}' cannot be read ({exc.strerror}): check its mode, or become its owner.") from exc
+        raise Failure(
+            "unit_invalid", f"The file '{path}' cannot be read ({exc.strerror}): check its mode, or become its owner."
+        ) from exc
 
 
 class Writer:
@@ -146,5 +148,6 @@ class Writer:
 
 def _write_failed(path: str, exc: OSError) -> Failure:
     return Failure(
-        "write_failed", f"The file '{path}' could not be written ({exc.strerror}); what was there is untouched: make room or become root."
+        "write_failed",
+        f"The file '{path}' could not be written ({exc.strerror}); what was there is untouched: make room or become root.",
     )

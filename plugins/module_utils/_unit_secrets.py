@@ -48,7 +48,10 @@ def secret_files(keys: t.Mapping[str, t.Optional[str]], environment: t.Mapping[s
         _check(name, key)
         # The server hands the value to argparse as a word of its own.
         if not key or key.startswith("-"):
-            raise Failure("unit_invalid", f"The secret '{name}' is empty or begins with '-', which the server would not take: choose another.")
+            raise Failure(
+                "unit_invalid",
+                f"The secret '{name}' is empty or begins with '-', which the server would not take: choose another.",
+            )
         # A JSON string is a YAML string in double quotes.
         config.append(f"{name.replace('_', '-')}: {json.dumps(key, ensure_ascii=False)}\n")
     lines = []
@@ -57,13 +60,17 @@ def secret_files(keys: t.Mapping[str, t.Optional[str]], environment: t.Mapping[s
         try:
             lines.append(environment_file_line(name, str(value)) + "\n")
         except Failure as exc:
-            raise Failure("unit_invalid", f"The secret environment variable '{name}' has a name or value that systemd ignores.") from exc
+            raise Failure(
+                "unit_invalid", f"The secret environment variable '{name}' has a name or value that systemd ignores."
+            ) from exc
     return SecretFiles("".join(config), "".join(lines))
 
 
 def _check(name: str, value: str) -> None:
     if re.search(r"[\r\n\0]", value):
-        raise Failure("unit_invalid", f"The secret '{name}' holds a line break or a NUL character: secrets may not, take it out.")
+        raise Failure(
+            "unit_invalid", f"The secret '{name}' holds a line break or a NUL character: secrets may not, take it out."
+        )
 
 
 def identity_of(environment_text: t.Optional[str]) -> str:

@@ -54,11 +54,15 @@ def environment_word(name: str, value: str) -> str:
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise Failure(
-            "unit_invalid", f"The environment variable name '{name}' is not valid: use letters, digits and '_', no digit first."
+            "unit_invalid",
+            f"The environment variable name '{name}' is not valid: use letters, digits and '_', no digit first.",
         )
     check_text(value, f"The environment variable '{name}'")
     if any(ord(c) < 32 and c != "\t" or ord(c) == 127 for c in value):
-        raise Failure("unit_invalid", f"The environment variable '{name}' holds a control character, which systemd ignores: take it out.")
+        raise Failure(
+            "unit_invalid",
+            f"The environment variable '{name}' holds a control character, which systemd ignores: take it out.",
+        )
     return quote(f"{name}={value}".replace("%", "%%"))
 
 

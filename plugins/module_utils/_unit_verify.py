@@ -12,12 +12,17 @@ import tempfile
 import typing as t
 
 # What systemd drops, or cannot run. Its other remarks (an obsolete value that it updates, User=nobody) leave the unit whole.
-_ERRORS = re.compile(r"ignor|not executable|fail|refus|invalid|unknown|no such file|bad-setting|not absolute|missing|lacks", re.IGNORECASE)
+_ERRORS = re.compile(
+    r"ignor|not executable|fail|refus|invalid|unknown|no such file|bad-setting|not absolute|missing|lacks",
+    re.IGNORECASE,
+)
 
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 
 
-def verify(run_command: RunCommand, name: str, relative: str, text: str, scope: str, final: str, workdir: str) -> list[Complaint]:
+def verify(
+    run_command: RunCommand, name: str, relative: str, text: str, scope: str, final: str, workdir: str
+) -> list[Complaint]:
     """The complaints of ``systemd-analyze verify`` about one file of unit *name*, with *final* for its path.
 
     Its exit code is 0 for an unknown key or a bad value, so what it prints is read.
@@ -34,7 +39,12 @@ def verify(run_command: RunCommand, name: str, relative: str, text: str, scope: 
             handle.write(text)
         words = ["systemd-analyze", *(["--user"] if scope == "user" else []), "verify", "--man=no", name]
         # A trailing colon adds the usual directories: drop-ins and the unit of somebody else are read as well.
-        environ = {"SYSTEMD_UNIT_PATH": f"{stage}:", "SYSTEMD_COLORS": "0", "LC_ALL": "C", "SYSTEMD_LOG_LEVEL": "notice"}
+        environ = {
+            "SYSTEMD_UNIT_PATH": f"{stage}:",
+            "SYSTEMD_COLORS": "0",
+            "LC_ALL": "C",
+            "SYSTEMD_LOG_LEVEL": "notice",
+        }
         dummy, out, err = run_command(words, environ_update=environ, check_rc=False)
     finally:
         shutil.rmtree(stage, ignore_errors=True)

@@ -254,6 +254,7 @@ log_tail:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import required_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._server_unit import ServerUnit

@@ -45,7 +45,9 @@ class Server:
         self.python, self.record = f"{home}/recorder", f"{home}/{name}.json"
         self.folder = "/etc/systemd/system" if user is None else "/home/operator/.config/systemd/user"
         self.systemctl = "systemctl" if user is None else "XDG_RUNTIME_DIR=/run/user/$(id -u) systemctl --user"
-        self.shell(f"mkdir -p {home} && cat > {self.python} <<'END'\n{RECORDER}END\nchmod 755 {self.python}; chmod 1777 {home}")
+        self.shell(
+            f"mkdir -p {home} && cat > {self.python} <<'END'\n{RECORDER}END\nchmod 755 {self.python}; chmod 1777 {home}"
+        )
 
     def shell(self, command, check=True):
         done = self.hosts.ssh("host1", command, user=self.user or "root")
@@ -112,8 +114,12 @@ def test_it_writes_once_and_systemd_knows_it(make, user):
     server = make(user)
     first, second = server.write(), server.write()
     assert (first["changed"], second["changed"]) == (True, False)
-    shown = server.shell(f"{server.systemctl} show -p NeedDaemonReload,LoadState,KillMode,FragmentPath {server.name}").splitlines()
-    assert sorted(shown) == sorted(["LoadState=loaded", "NeedDaemonReload=no", "KillMode=mixed", f"FragmentPath={first['path']}"])
+    shown = server.shell(
+        f"{server.systemctl} show -p NeedDaemonReload,LoadState,KillMode,FragmentPath {server.name}"
+    ).splitlines()
+    assert sorted(shown) == sorted(
+        ["LoadState=loaded", "NeedDaemonReload=no", "KillMode=mixed", f"FragmentPath={first['path']}"]
+    )
     assert not second["restart_required"]
 
 
@@ -133,8 +139,13 @@ def test_every_word_reaches_the_process(make, tmp_path, user):
     alphabet = string.printable.replace("\n", "") + "\\\\\"\"''%%$$;;{}  éß漢"
     words = NASTY + ["".join(rng.choices(alphabet, k=rng.randrange(12))) for dummy in range(3000)]
     words = [w for w in words if not w.startswith("-")]
-    odd = {f"ODD_{i}": w for i, w in enumerate(w for w in words[:400] if not any(ord(c) < 32 and c != "\t" or ord(c) == 127 for c in w))}
-    options = server.options(environment=odd, args={"model_path": "org/model", "payload": words}, flag_names={"payload": "--payload"})
+    odd = {
+        f"ODD_{i}": w
+        for i, w in enumerate(w for w in words[:400] if not any(ord(c) < 32 and c != "\t" or ord(c) == 127 for c in w))
+    }
+    options = server.options(
+        environment=odd, args={"model_path": "org/model", "payload": words}, flag_names={"payload": "--payload"}
+    )
     play = [{"hosts": "host1", "gather_facts": False, "tasks": [{"llmops.sglang.server_unit": Unsafe(options)}]}]
     playbook = tmp_path / "play.yml"
     playbook.write_text(yaml.dump(play, Dumper=Dumper, allow_unicode=True))
@@ -248,7 +259,9 @@ def test_a_drop_in_over_the_unit_of_somebody_else(make):
     assert record["environ"]["OWNER"] == "1"
     assert KEY in record["config"]
     assert not server.write(style="drop_in", api_key=KEY)["changed"]
-    removed = server.hosts.run_module("host1", "llmops.sglang.server_unit", {"name": server.name, "style": "drop_in", "state": "absent"})
+    removed = server.hosts.run_module(
+        "host1", "llmops.sglang.server_unit", {"name": server.name, "style": "drop_in", "state": "absent"}
+    )
     assert removed["changed"]
     assert server.unit() == owner
     assert server.shell(f"ls -d {server.folder}/{server.name}.service.*", check=False) == ""
@@ -282,8 +295,8 @@ def test_the_installed_server_is_asked(make):
         f"mkdir -p /srv/fork/{server.name}/sglang /srv/fork/{server.name}/sglang-0.5.12+ddtree.dist-info; cd /srv/fork/{server.name};"
         "printf 'Metadata-Version: 2.1\\nName: sglang\\nVersion: 0.5.12+ddtree\\n' > sglang-0.5.12+ddtree.dist-info/METADATA;"
         "echo 'raise SystemExit(\"imported\")' > sglang/__init__.py.off; touch sglang/__init__.py;"
-        "printf 'import argparse\\np = argparse.ArgumentParser()\\nfor f in (\"model-path\", \"speculative-algorithm\", \"speculative-ddtree-budget\"):"
-        "\\n    p.add_argument(\"--\" + f, help=\"EAGLE, DDTREE\")\\np.parse_args()\\n' > sglang/launch_server.py"
+        'printf \'import argparse\\np = argparse.ArgumentParser()\\nfor f in ("model-path", "speculative-algorithm", "speculative-ddtree-budget"):'
+        '\\n    p.add_argument("--" + f, help="EAGLE, DDTREE")\\np.parse_args()\\n\' > sglang/launch_server.py'
     )
     options = {
         "python": "/usr/bin/python3",

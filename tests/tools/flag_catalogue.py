@@ -31,7 +31,13 @@ KINDS = {
     "DeprecatedStoreConstAction": "c",
     "DeprecatedAction": "x",
 }
-TYPES = {None: "str", "NoneType": "str", "nullable_str": "str", "parse_cuda_graph_config_arg": "json", "json.loads": "json"}
+TYPES = {
+    None: "str",
+    "NoneType": "str",
+    "nullable_str": "str",
+    "parse_cuda_graph_config_arg": "json",
+    "json.loads": "json",
+}
 
 HEADER = '''# Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -99,7 +105,9 @@ def rows(table: dict[str, t.Any], versions: list[str]) -> list[list[t.Any]]:
 def render(table: dict[str, t.Any]) -> str:
     """The text of the data module."""
     versions = table["_meta"]["versions"]
-    packed = base64.b85encode(zlib.compress(json.dumps(rows(table, versions), separators=(",", ":")).encode(), 9)).decode()
+    packed = base64.b85encode(
+        zlib.compress(json.dumps(rows(table, versions), separators=(",", ":")).encode(), 9)
+    ).decode()
     lines = [packed[i : i + 110] for i in range(0, len(packed), 110)]
     return HEADER.format(versions="\n".join(f'    "{v}",' for v in versions), packed="\n".join(lines))
 

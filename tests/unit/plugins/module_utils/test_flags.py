@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 
 DFLASH_WINDOW, WINDOW = "--speculative-dflash-draft-window-size", "--speculative-draft-window-size"
@@ -85,7 +86,9 @@ def test_every_release_counts_its_flags():
 
 
 def test_one_spelling_for_all_releases():
-    old = "/py -m sglang.launch_server --model /m --tp 8 --speculative-dflash-draft-window-size=2048 --trust-remote-code"
+    old = (
+        "/py -m sglang.launch_server --model /m --tp 8 --speculative-dflash-draft-window-size=2048 --trust-remote-code"
+    )
     new = "/py -m sglang.launch_server --trust-remote-code --speculative-draft-window-size 2048 --model-path /m --tp-size 8"
     wanted = {"model_path": "/m", "tp_size": 8, "speculative_draft_window_size": 2048, "trust_remote_code": True}
     assert _flags.arguments_of(old.split(), "0.5.11") == wanted
@@ -93,7 +96,20 @@ def test_one_spelling_for_all_releases():
 
 
 def test_arguments_of_other_shapes():
-    words = ["--lora-paths", "a=b", "c", "--no-lora-strict-loading", "--served-model-name", "-1", "--foo-bar", "x", "--port", "1", "--port", "2"]
+    words = [
+        "--lora-paths",
+        "a=b",
+        "c",
+        "--no-lora-strict-loading",
+        "--served-model-name",
+        "-1",
+        "--foo-bar",
+        "x",
+        "--port",
+        "1",
+        "--port",
+        "2",
+    ]
     assert _flags.arguments_of(words, "0.5.15") == {
         "lora_paths": ["a=b", "c"],
         "lora_strict_loading": False,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter, read_drafter
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import Flag, FlagTable, table_of
@@ -30,9 +31,21 @@ def words(version, speculative, flag_names=None, table=None, drafter=DRAFTER):
         ("0.5.11", {"draft_window_size": 2048}, "--speculative-dflash-draft-window-size 2048"),
         ("0.5.12", {"draft_window_size": 2048}, "--speculative-draft-window-size 2048"),
         ("0.5.23", {"draft_window_size": "trained"}, "--speculative-draft-window-size 2048"),
-        ("0.5.15", {"algorithm": "dflash", "block_size": 8}, "--speculative-algorithm DFLASH --speculative-dflash-block-size 8"),
-        ("0.5.16", {"algorithm": "DSPARK", "block_size": 8}, "--speculative-algorithm DSPARK --speculative-dspark-block-size 8"),
-        ("0.5.15", {"speculative_num_steps": 3, "eagle_topk": 4}, "--speculative-eagle-topk 4 --speculative-num-steps 3"),
+        (
+            "0.5.15",
+            {"algorithm": "dflash", "block_size": 8},
+            "--speculative-algorithm DFLASH --speculative-dflash-block-size 8",
+        ),
+        (
+            "0.5.16",
+            {"algorithm": "DSPARK", "block_size": 8},
+            "--speculative-algorithm DSPARK --speculative-dspark-block-size 8",
+        ),
+        (
+            "0.5.15",
+            {"speculative_num_steps": 3, "eagle_topk": 4},
+            "--speculative-eagle-topk 4 --speculative-num-steps 3",
+        ),
         ("0.5.15", {"draft_model_path": "/m/d", "num_draft_tokens": None}, "--speculative-draft-model-path /m/d"),
     ],
 )
@@ -47,10 +60,18 @@ def test_a_fork_by_its_flag_names():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("flag", ["--speculative-ddtree-budget", "--speculative-ddtree-tree-budget", "--speculative-x-tree-budget"])
+@pytest.mark.parametrize(
+    "flag", ["--speculative-ddtree-budget", "--speculative-ddtree-tree-budget", "--speculative-x-tree-budget"]
+)
 def test_a_fork_by_its_own_help(flag):
     base = table_of("0.5.12")
-    table = FlagTable("0.5.12+f", "0.5.12", [*base.flags, Flag(flag, flag[2:].replace("-", "_"), type="int")], "help", "... DDTREE ...")
+    table = FlagTable(
+        "0.5.12+f",
+        "0.5.12",
+        [*base.flags, Flag(flag, flag[2:].replace("-", "_"), type="int")],
+        "help",
+        "... DDTREE ...",
+    )
     check_algorithm("DDTREE", table, {})
     assert words("", {"algorithm": "DDTREE", "tree_budget": 8}, table=table)[-2:] == [flag, "8"]
 
@@ -95,12 +116,23 @@ def test_algorithms_that_are_known(version, algorithm, flag_names):
 @pytest.mark.parametrize(
     ("config", "window", "block"),
     [
-        ({"sliding_window": 2048, "layer_types": ["sliding_attention"] * 5 + ["full_attention"], "block_size": 8}, 2048, 8),
+        (
+            {"sliding_window": 2048, "layer_types": ["sliding_attention"] * 5 + ["full_attention"], "block_size": 8},
+            2048,
+            8,
+        ),
         ({"sliding_window": None, "layer_types": ["full_attention"], "block_size": 4}, None, 4),
         ({"sliding_window": 2048, "layer_types": ["full_attention"]}, None, None),
         ({"sliding_window": 4096, "use_sliding_window": False}, None, None),
         ({"sliding_window": 4096}, 4096, None),
-        ({"text_config": {"sliding_window": 512, "layer_types": ["sliding_attention"]}, "dflash_config": {"block_size": 16}}, 512, 16),
+        (
+            {
+                "text_config": {"sliding_window": 512, "layer_types": ["sliding_attention"]},
+                "dflash_config": {"block_size": 16},
+            },
+            512,
+            16,
+        ),
         ({}, None, None),
     ],
 )
@@ -117,7 +149,10 @@ def test_a_hub_name_is_looked_for_in_the_local_cache(tmp_path):
     (tmp_path / "hub" / "models--org--draft" / "refs").mkdir()
     (tmp_path / "hub" / "models--org--draft" / "refs" / "main").write_text("abc\n")
     assert read_drafter("org/draft", {"HF_HOME": str(tmp_path)}).sliding_window == 64
-    assert read_drafter("org/draft", {"HF_HOME": str(tmp_path)}, revision="zzz").reason == "it is not in the local hub cache"
+    assert (
+        read_drafter("org/draft", {"HF_HOME": str(tmp_path)}, revision="zzz").reason
+        == "it is not in the local hub cache"
+    )
     assert not read_drafter("org/other", {"HF_HUB_CACHE": str(tmp_path / "hub")}).known
 
 
@@ -141,7 +176,9 @@ def start(version="0.5.15", drafter=DRAFTER, environment=None, tree_budget=None,
     known = {"speculative_algorithm": "DFLASH", "speculative_draft_model_path": "org/draft", "max_running_requests": 4}
     if drafter is not None and drafter.path == "/m/draft":
         drafter = Drafter("org/draft", sliding_window=drafter.sliding_window, block_size=drafter.block_size)
-    return Start({**known, "speculative_draft_window_size": 2048, **args}, version, drafter, environment or {}, tree_budget)
+    return Start(
+        {**known, "speculative_draft_window_size": 2048, **args}, version, drafter, environment or {}, tree_budget
+    )
 
 
 def test_the_job_itself_breaks_no_rule():
@@ -156,15 +193,24 @@ def test_the_job_itself_breaks_no_rule():
         ({"enable_dp_attention": True}, "no DP attention"),
         ({"attn_dp_size": 2, "version": "0.5.22"}, "no DP attention"),
         ({"enable_dp_attention": True, "version": "0.5.23"}, "--enable-dp-lm-head"),
-        ({"enable_dp_attention": True, "enable_dp_lm_head": True, "attn_cp_size": 2, "version": "0.5.23"}, "attn_cp_size == 1"),
+        (
+            {"enable_dp_attention": True, "enable_dp_lm_head": True, "attn_cp_size": 2, "version": "0.5.23"},
+            "attn_cp_size == 1",
+        ),
         ({"speculative_dflash_block_size": 0}, "positive block size"),
         ({"speculative_dflash_block_size": 8, "speculative_num_draft_tokens": 4}, "8 and 4"),
         ({"speculative_draft_window_size": 0}, "positive"),
         ({"speculative_draft_window_size": 4}, "the window is 4 and the block size 8"),
-        ({"speculative_draft_window_size": 7, "speculative_dflash_block_size": 16, "version": "0.5.11"}, "block size 16"),
+        (
+            {"speculative_draft_window_size": 7, "speculative_dflash_block_size": 16, "version": "0.5.11"},
+            "block size 16",
+        ),
         ({"speculative_draft_window_size": 8, "drafter": Drafter("org/d")}, "block size 16"),
         ({"device": "cpu", "version": "0.5.16"}, "the device cuda"),
-        ({"speculative_draft_sink_size": 4, "speculative_draft_window_size": None, "version": "0.5.21"}, "no window is set"),
+        (
+            {"speculative_draft_sink_size": 4, "speculative_draft_window_size": None, "version": "0.5.21"},
+            "no window is set",
+        ),
         ({"drafter": Drafter("/nowhere/draft")}, "/nowhere/draft"),
     ],
 )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import table_of
 from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments import Entry, Words, check_extra
@@ -73,7 +74,11 @@ def test_a_value_that_looks_like_an_option_is_joined():
         ("0.5.15", {"tp-size": 8}, ["tp_size"]),
         ("0.5.15", {"speculative_ngram_branch_length": 8}, ["0.5.9 was the last"]),
         ("0.5.15", {"speculative_domino_candidate_pool_size": 8}, ["0.5.20 is the first"]),
-        ("0.5.20", {"enable_expert_distribution_metrics": True}, ["0.5.19 was the last", "--expert-balancedness-report-mode"]),
+        (
+            "0.5.20",
+            {"enable_expert_distribution_metrics": True},
+            ["0.5.19 was the last", "--expert-balancedness-report-mode"],
+        ),
     ],
 )
 def test_unknown_names(version, args, parts):
@@ -132,7 +137,12 @@ def test_a_flag_of_a_fork_is_taken_as_given():
         ("0.5.15", ["--nonsense"], "unknown_flag", "--nonsense"),
         ("0.5.13", ["--pp", "2"], "unknown_flag", "ambiguous"),
         ("0.5.20", ["--cuda-graph-max-bs", "2"], "unknown_flag", "--cuda-graph-max-bs-decode"),
-        ("0.5.20", ["--speculative-dflash-draft-window-size", "2"], "unknown_flag", "write --speculative-draft-window-size"),
+        (
+            "0.5.20",
+            ["--speculative-dflash-draft-window-size", "2"],
+            "unknown_flag",
+            "write --speculative-draft-window-size",
+        ),
         ("0.5.15", ["--tp-size"], "rule_violated", "needs a value"),
         ("0.5.15", ["--tp-size", "x"], "rule_violated", "a whole number"),
         ("0.5.15", ["--trust-remote-code", "true"], "rule_violated", "'true'"),
@@ -147,5 +157,12 @@ def test_extra_words_are_checked(version, extra, failure_class, part):
 
 
 def test_extra_words_that_the_server_takes():
-    assert check_extra(["--tp", "8", "--trust-remote-code", "--served-model-name=a b", "--fork_flag", "1"], table_of("0.5.15"), ("--fork_flag",)) == []
+    assert (
+        check_extra(
+            ["--tp", "8", "--trust-remote-code", "--served-model-name=a b", "--fork_flag", "1"],
+            table_of("0.5.15"),
+            ("--fork_flag",),
+        )
+        == []
+    )
     assert "deprecated" in check_extra(["--disable-cuda-graph"], table_of("0.5.15"), ())[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 
 import pytest
+
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.plugins.module_utils._server_help import ask_server, parse_help
 
@@ -67,7 +68,12 @@ def test_asking_gives_types_of_the_nearest_release(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("answer", "part"), [((1, "", "ModuleNotFoundError: no torch"), "no torch"), ((124, "", ""), "did not come"), ((0, "hello", ""), "hello")]
+    ("answer", "part"),
+    [
+        ((1, "", "ModuleNotFoundError: no torch"), "no torch"),
+        ((124, "", ""), "did not come"),
+        ((0, "hello", ""), "hello"),
+    ],
 )
 def test_a_server_that_does_not_tell(answer, part):
     table, why = ask_server(lambda argv, **dummy: answer, "/py", {}, "0.5.12")

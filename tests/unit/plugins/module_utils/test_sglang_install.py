@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._sglang_install import sglang_version
 

@@ -8,6 +8,7 @@ import dataclasses
 import re
 
 import pytest
+
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import UnitPlan, fingerprint_of, render
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import identity_of, secret_files
@@ -49,13 +50,25 @@ def test_the_fingerprint_follows_what_a_process_inherits():
     assert fingerprint_of(text)
     same = render(plan(overrides={"Service": {"TimeoutStopSec": 5, "Restart": "no"}, "Unit": {"Description": "other"}}))
     assert fingerprint_of(same) == fingerprint_of(text)
-    for changes in ({"words": [*WORDS, "--port", "1"]}, {"environment": {"A": "1"}}, {"user": "x"}, {"overrides": {"Service": {"Nice": 1}}}):
+    for changes in (
+        {"words": [*WORDS, "--port", "1"]},
+        {"environment": {"A": "1"}},
+        {"user": "x"},
+        {"overrides": {"Service": {"Nice": 1}}},
+    ):
         assert fingerprint_of(render(plan(**changes))) != fingerprint_of(text)
 
 
 def test_overrides_replace_repeat_and_remove():
-    service = {"Restart": "always", "LogRateLimitIntervalSec": None, "ExecStartPre": ["/bin/a", "/bin/b"], "PrivateTmp": True}
-    text = render(plan(environment_file="/s/environment", overrides={"Service": {**service, "EnvironmentFile": "-/etc/mine"}}))
+    service = {
+        "Restart": "always",
+        "LogRateLimitIntervalSec": None,
+        "ExecStartPre": ["/bin/a", "/bin/b"],
+        "PrivateTmp": True,
+    }
+    text = render(
+        plan(environment_file="/s/environment", overrides={"Service": {**service, "EnvironmentFile": "-/etc/mine"}})
+    )
     assert values(text, "Restart") == ["always"]
     assert values(text, "LogRateLimitIntervalSec") == []
     assert values(text, "ExecStartPre") == ["/bin/a", "/bin/b"]
@@ -64,7 +77,16 @@ def test_overrides_replace_repeat_and_remove():
 
 
 @pytest.mark.parametrize(
-    "service", [{"ExecStart": "/x"}, {"Environment": "A=1"}, {"User": "x"}, {"A b": "1"}, {"Nice": "1\n2"}, {"Nice": "1\\"}, {"Nice": {"a": 1}}]
+    "service",
+    [
+        {"ExecStart": "/x"},
+        {"Environment": "A=1"},
+        {"User": "x"},
+        {"A b": "1"},
+        {"Nice": "1\n2"},
+        {"Nice": "1\\"},
+        {"Nice": {"a": 1}},
+    ],
 )
 def test_settings_that_would_break_the_unit_are_refused(service):
     with pytest.raises(Failure) as caught:
@@ -105,7 +127,9 @@ def test_an_old_systemd():
 
 
 def test_the_key_comes_by_a_credential():
-    text = render(plan(raw_words=["--config", "${CREDENTIALS_DIRECTORY}/config.yaml"], credential="config.yaml:/s/config.yaml"))
+    text = render(
+        plan(raw_words=["--config", "${CREDENTIALS_DIRECTORY}/config.yaml"], credential="config.yaml:/s/config.yaml")
+    )
     assert re.search(r"^    --config \$\{CREDENTIALS_DIRECTORY\}/config\.yaml$", text, flags=re.MULTILINE)
     assert values(text, "LoadCredential") == ["config.yaml:/s/config.yaml"]
 
@@ -123,7 +147,14 @@ def test_secret_files():
 
 @pytest.mark.parametrize(
     ("keys", "environment"),
-    [({"api_key": "very\nsecret"}, {}), ({"api_key": ""}, {}), ({"api_key": "-secret"}, {}), ({}, {"A": "se\ncret"}), ({}, {"A": "secret\x1b"}), ({}, {"A-B": "secret"})],
+    [
+        ({"api_key": "very\nsecret"}, {}),
+        ({"api_key": ""}, {}),
+        ({"api_key": "-secret"}, {}),
+        ({}, {"A": "se\ncret"}),
+        ({}, {"A": "secret\x1b"}),
+        ({}, {"A-B": "secret"}),
+    ],
 )
 def test_secrets_that_the_files_cannot_carry(keys, environment):
     with pytest.raises(Failure) as caught:

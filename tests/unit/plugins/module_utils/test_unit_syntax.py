@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from ansible_collections.llmops.sglang.plugins.module_utils import _unit_syntax as syntax
-from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _unit_syntax as syntax
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 
 NASTY = [
     '{"a":1}', '{"a": "b c"}', "50%", "%h", "$HOME", "${X}", 'a"b', "it's", "back\\slash", "trailing ", " leading", ";", "{% if %}", "",
@@ -24,7 +25,11 @@ def reference_words(line: str) -> list[str]:
     words = []
     for match in re.finditer(r'"((?:[^"\\]|\\.)*)"(?=\s|$)|([^\s"\']+)(?=\s|$)', line, flags=re.DOTALL):
         quoted, bare = match.groups()
-        text = bare if quoted is None else re.sub(r"\\x([0-9a-f]{2})|\\(.)", lambda m: chr(int(m[1], 16)) if m[1] else m[2], quoted)
+        text = (
+            bare
+            if quoted is None
+            else re.sub(r"\\x([0-9a-f]{2})|\\(.)", lambda m: chr(int(m[1], 16)) if m[1] else m[2], quoted)
+        )
         assert quoted is not None or "\\" not in text
         # A lone ; would end the command, a word that begins with # or ; would end a continued line.
         assert quoted is not None or text[0] not in ";#"
@@ -60,7 +65,9 @@ def test_dollar_has_no_meaning_in_environment():
     assert syntax.environment_word("A", "$HOME 50% x") == '"A=$HOME 50%% x"'
 
 
-@pytest.mark.parametrize(("name", "value"), [("1A", "x"), ("A-B", "x"), ("", "x"), ("A", "a\rb"), ("A", "\x1b[0m"), ("A", "a\nb")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("1A", "x"), ("A-B", "x"), ("", "x"), ("A", "a\rb"), ("A", "\x1b[0m"), ("A", "a\nb")]
+)
 def test_environment_that_systemd_would_ignore_is_refused(name, value):
     with pytest.raises(Failure):
         syntax.environment_word(name, value)

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import stat
 import sys
 
 import pytest
 from ansible.module_utils import basic
+
 from ansible_collections.llmops.sglang.plugins.modules import server_unit
 
 KEY, TOKEN = "sk-the-api-key", "hf-the-token"
@@ -50,7 +52,15 @@ def test_it_writes_once(run, tmp_path):
     assert (first["changed"], second["changed"]) == (True, False)
     assert first["path"] == str(tmp_path / "llm.service")
     assert mode(first["path"]) == 0o644
-    assert first["argv"] == [sys.executable, "-m", "sglang.launch_server", "--model-path", "org/model", "--tp-size", "8"]
+    assert first["argv"] == [
+        sys.executable,
+        "-m",
+        "sglang.launch_server",
+        "--model-path",
+        "org/model",
+        "--tp-size",
+        "8",
+    ]
     assert first["exec_start"] == " ".join(first["argv"])
     assert first["sglang_version"] == "0.5.15"
     assert first["restart_required"] is False
@@ -115,7 +125,9 @@ def test_a_changed_secret_is_a_change_with_a_new_identity(run, tmp_path):
 
 
 def test_a_key_that_stood_in_the_old_unit_is_not_shown(run, tmp_path):
-    (tmp_path / "llm.service").write_text("[Service]\nExecStart=/py -m sglang.launch_server --model-path m --api-key old-secret-key\n")
+    (tmp_path / "llm.service").write_text(
+        "[Service]\nExecStart=/py -m sglang.launch_server --model-path m --api-key old-secret-key\n"
+    )
     result = run()
     assert "old-secret-key" not in json.dumps(result)
     assert result["flag_changes"]["removed"] == {"api_key": "********"}
@@ -188,14 +200,16 @@ def test_a_drop_in_and_its_removal(run, tmp_path):
 def test_a_copy_of_the_unit_before(run, tmp_path):
     first = run()
     second = run(args={"model_path": "other"}, backup=True)
-    assert first["argv"][4] in open(second["backup_file"], encoding="utf-8").read()
+    assert first["argv"][4] in pathlib.Path(second["backup_file"]).read_text()
 
 
 def test_the_version_is_read_in_the_environment(run, tmp_path):
     info = tmp_path / "site" / "sglang-0.5.13.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sglang\nVersion: 0.5.13\n")
-    result = run(sglang_version="auto", environment={"PYTHONPATH": str(tmp_path / "site")}, dest_dir=str(tmp_path / "out"))
+    result = run(
+        sglang_version="auto", environment={"PYTHONPATH": str(tmp_path / "site")}, dest_dir=str(tmp_path / "out")
+    )
     assert result["sglang_version"] == "0.5.13"
 
 
