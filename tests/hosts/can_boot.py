@@ -10,8 +10,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from hostset import requirements  # noqa: E402
-from hostset.settings import HostsError  # noqa: E402
+from hostset import requirements
+from hostset.settings import HostsError
 
 
 def main() -> int:

@@ -15,8 +15,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from hostset import inside, keeper, making  # noqa: E402
-from hostset.settings import HostsError, from_json  # noqa: E402
+from hostset import inside, keeper, making
+from hostset.settings import HostsError, from_json
 
 PROGRAM = os.path.abspath(__file__)
 

@@ -77,7 +77,10 @@ class HostSet:
         with tempfile.TemporaryDirectory() as directory:
             file = pathlib.Path(directory) / "result"
             done = run_ansible(
-                "adhoc", words, {"ansible_user": user} if user else {}, {**(environ or {}), "LLMOPS_RESULT_FILE": str(file)}
+                "adhoc",
+                words,
+                {"ansible_user": user} if user else {},
+                {**(environ or {}), "LLMOPS_RESULT_FILE": str(file)},
             )
             if not file.exists():
                 raise AssertionError(f"ansible gave no result for {module} on {host}:\n{done.stdout}\n{done.stderr}")

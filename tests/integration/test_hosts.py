@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import signal
@@ -221,9 +222,34 @@ def test_a_host_reboots(make_set):
     assert len(boots.stdout.splitlines()) == 2, boots.stdout
 
 
+def test_a_set_is_made_where_systemd_is_process_one(hosts):
+    """Inside a host: cgroup v2 alone, a scope with delegated controllers, a set within a set."""
+    program = f"/usr/bin/python3 -B {hosts.repository}/tests/hosts/hosts.py"
+    settings = json.dumps({"name": "inner", "hosts": ["host1"], "inventory": "/root/inner.yml"})
+    made = hosts.ssh(
+        "host1", f"echo '{settings}' | {program} create && systemctl is-active 'llmops-hosts-inner-*.scope'"
+    )
+    assert made.returncode == 0 and '"changed": true' in made.stdout, made.stdout + made.stderr
+    removed = hosts.ssh("host1", f"""echo '{{"name": "inner"}}' | {program} destroy""")
+    assert '"changed": true' in removed.stdout
+    left = hosts.ssh(
+        "host1",
+        "ls -d /run/llmops-hosts /root/inner.yml /sys/class/net/hosts-* /sys/fs/cgroup/system.slice/llmops-*; "
+        "pgrep --exact systemd-nspawn; systemctl --failed --no-legend",
+    )
+    assert left.stdout == ""
+
+
 def test_whether_a_host_can_boot_is_told_in_one_sentence():
     here = subprocess.run([sys.executable, str(HOSTS / "can_boot.py")], capture_output=True, text=True, check=False)
     assert (here.returncode, here.stdout) == (0, "")
-    words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", str(HOSTS / "can_boot.py")]
+    words = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "/usr/bin/python3",
+        str(HOSTS / "can_boot.py"),
+    ]
     nobody = subprocess.run(words, capture_output=True, text=True, check=False)
     assert nobody.returncode == 1 and "needs root" in nobody.stdout, nobody.stderr

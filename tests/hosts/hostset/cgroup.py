@@ -67,7 +67,9 @@ def remove(group: str, seconds: float = 5) -> None:
                     pass  # in use: told below when it stays so
             if os.path.isdir(copy):
                 if time.monotonic() > deadline:
-                    raise HostsError(f"The control group {copy!r} is still in use after {seconds:g} s: see its processes.")
+                    raise HostsError(
+                        f"The control group {copy!r} is still in use after {seconds:g} s: see its processes."
+                    )
                 time.sleep(0.01)
 
 

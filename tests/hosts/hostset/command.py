@@ -22,7 +22,9 @@ def run(words: Sequence[str], check: bool = True, text: str = "", timeout: float
     except OSError as error:
         raise HostsError(f"The program {words[0]!r} could not be run ({error}): install its package.") from error
     except subprocess.TimeoutExpired as error:
-        raise HostsError(f"The command {' '.join(words)!r} did not end in {timeout:g} s: see what it waits for.") from error
+        raise HostsError(
+            f"The command {' '.join(words)!r} did not end in {timeout:g} s: see what it waits for."
+        ) from error
     if check and done.returncode:
         said = " ".join((done.stderr or done.stdout).split())
         raise HostsError(f"The command {' '.join(words)!r} failed (exit status {done.returncode}): {said or 'silent'}.")

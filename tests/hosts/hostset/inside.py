@@ -29,7 +29,7 @@ def keep(settings: Settings, group: str, orders: TextIO, reports: TextIO) -> Non
     line = orders.readline()
     if not line:
         return  # the keeper died before it gave the order
-    net = ipaddress.ip_network(json.loads(line)["network"])
+    net = network.parsed(json.loads(line)["network"])
     network.make_bridge()
     # nspawn notes machines under /run/systemd: in a place of our own nothing of that is left on the machine.
     run(["mount", "-t", "tmpfs", "none", "/run/systemd"])

@@ -27,7 +27,17 @@ CONFIRMATION = b"keep\n"
 def start_inside(settings: Settings, group: str, program: str) -> subprocess.Popen:
     """Start process 1 of the set in namespaces of its own; it waits for its network."""
     words = ["setpriv", "--pdeathsig", "KILL"]
-    words += ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "slave"]
+    words += [
+        "unshare",
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "--propagation",
+        "slave",
+    ]
     words += [sys.executable, "-B", program, "inside", settings.path("settings.json"), group]
     return subprocess.Popen(words, stdin=subprocess.PIPE, env=ENVIRON)
 
@@ -42,7 +52,9 @@ def wait_until_namespaces(inside: subprocess.Popen) -> None:
         except OSError:
             break
         select.select([], [], [], 0.002)
-    raise HostsError("The namespaces of the set could not be made: see whether root may unshare them here (unshare(1)).")
+    raise HostsError(
+        "The namespaces of the set could not be made: see whether root may unshare them here (unshare(1))."
+    )
 
 
 def keep(settings: Settings, group: str, program: str) -> None:

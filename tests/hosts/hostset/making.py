@@ -30,11 +30,12 @@ class Reports:
     def __init__(self, process: subprocess.Popen, log: str, caller_pid: Optional[int]) -> None:
         self._log = log
         self._caller_pid = caller_pid
-        self._waiting: "queue.Queue[dict]" = queue.Queue()
+        self._waiting: queue.Queue[dict] = queue.Queue()
         self._trouble: Optional[dict] = None
         threading.Thread(target=self._read, args=(process,), daemon=True).start()
 
     def _read(self, process: subprocess.Popen) -> None:
+        assert process.stdout is not None
         for line in process.stdout:
             report = json.loads(line)
             if report["event"] == "started":
@@ -47,7 +48,10 @@ class Reports:
                     said = " ".join(log.read().split())[-400:] or "it said nothing"
             except OSError:
                 said = "it was told to"
-            self._trouble = {"event": "failed", "message": f"The keeper of the set ended ({said}): create the set again."}
+            self._trouble = {
+                "event": "failed",
+                "message": f"The keeper of the set ended ({said}): create the set again.",
+            }
         self._waiting.put(self._trouble)
 
     def started(self, settings: Settings) -> dict:
@@ -58,7 +62,9 @@ class Reports:
     def check(self, settings: Settings) -> None:
         """Raises HostsError when there is no more use in waiting."""
         if self._caller_pid is not None and not os.path.exists(f"/proc/{self._caller_pid}"):
-            raise HostsError(f"The set {settings.name!r} is not made: its caller, process {self._caller_pid}, has died.")
+            raise HostsError(
+                f"The set {settings.name!r} is not made: its caller, process {self._caller_pid}, has died."
+            )
         if self._trouble is None:
             return
         if self._trouble["event"] == "failed":
@@ -91,6 +97,7 @@ def create(settings: Settings, program: str, caller_pid: Optional[int] = None) -
         _boot(settings, reports)
         reports.check(settings)
         facts = _facts(settings)
+        assert process.stdin is not None
         process.stdin.write(keeper.CONFIRMATION)
         process.stdin.close()
     except BaseException:
@@ -118,7 +125,9 @@ def destroy(name: str, seconds: float = 30) -> dict:
         if not signalled:
             signalled = _signal_keeper(directory)
         if time.monotonic() > deadline:
-            raise HostsError(f"The set of hosts {name!r} is still there after {seconds:g} s: see {directory}/keeper.log.")
+            raise HostsError(
+                f"The set of hosts {name!r} is still there after {seconds:g} s: see {directory}/keeper.log."
+            )
         time.sleep(0.01)
     return {"changed": signalled}
 
@@ -184,7 +193,14 @@ def _placement(settings: Settings) -> Tuple[List[str], str, Dict[str, str]]:
     """Where systemd is process 1, a scope of its own with delegated controllers; elsewhere a group below this one."""
     name = f"llmops-hosts-{settings.name}"
     if os.path.isdir("/run/systemd/system") and shutil.which("systemd-run", path=ENVIRON["PATH"]):
-        words = ["systemd-run", "--quiet", "--scope", "--collect", f"--unit={name}-{os.getpid()}", "--property=Delegate=yes"]
+        words = [
+            "systemd-run",
+            "--quiet",
+            "--scope",
+            "--collect",
+            f"--unit={name}-{os.getpid()}",
+            "--property=Delegate=yes",
+        ]
         return words, f"{cgroup.unified_root()}/system.slice/{name}-{os.getpid()}.scope/hosts", {"HOSTS_SCOPE": "1"}
     return [], f"{cgroup.own_group()}/{name}", {}
 
@@ -195,9 +211,7 @@ def _boot(settings: Settings, reports: Reports) -> None:
     ssh.write_known_hosts(settings, addresses)
     with ThreadPoolExecutor(len(addresses)) as pool:
         waits = [
-            pool.submit(
-                ssh.wait_until_running, settings, host, address, lambda: reports.check(settings), BOOT_SECONDS
-            )
+            pool.submit(ssh.wait_until_running, settings, host, address, lambda: reports.check(settings), BOOT_SECONDS)
             for host, address in addresses.items()
         ]
         for wait in waits:

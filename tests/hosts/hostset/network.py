@@ -18,7 +18,7 @@ from .settings import HostsError
 BRIDGE = "hosts"
 UPLINK = "machine"
 # RFC 2544's range for tests between devices: no site and no VPN routes it.
-NETWORKS = [ipaddress.ip_network(f"198.18.{third}.0/24") for third in range(256)]
+NETWORKS = [ipaddress.IPv4Network(f"198.18.{third}.0/24") for third in range(256)]
 
 
 def interface_of(network: ipaddress.IPv4Network) -> str:
@@ -64,7 +64,7 @@ def _networks_in_use() -> List[ipaddress.IPv4Network]:
     found = []
     for link in json.loads(run(["ip", "-json", "-4", "address"]).stdout or "[]"):
         for entry in link.get("addr_info", []):
-            found.append(ipaddress.ip_network(f"{entry['local']}/{entry['prefixlen']}", strict=False))
+            found.append(ipaddress.IPv4Network(f"{entry['local']}/{entry['prefixlen']}", strict=False))
     return found
 
 

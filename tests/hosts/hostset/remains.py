@@ -70,7 +70,9 @@ def _wait_for_interface(noted: str, seconds: float = 10) -> None:
     deadline = time.monotonic() + seconds
     while name and _read(f"/sys/class/net/{name}/ifindex").strip() == index:
         if time.monotonic() > deadline:
-            raise HostsError(f"The interface {name!r} is still there after {seconds:g} s: remove it with ip link delete.")
+            raise HostsError(
+                f"The interface {name!r} is still there after {seconds:g} s: remove it with ip link delete."
+            )
         time.sleep(0.01)
 
 

@@ -46,7 +46,19 @@ def check() -> None:
         if not os.path.exists(path):
             raise HostsError(f"The file {path!r} is missing on this machine: install the package {package!r}.")
     cgroup.unified_root()
-    words = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "slave", "sh", "-c", TRIAL]
+    words = [
+        "unshare",
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--propagation",
+        "slave",
+        "sh",
+        "-c",
+        TRIAL,
+    ]
     trial = run(words, check=False)
     if trial.returncode:
         said = " ".join(trial.stderr.split())

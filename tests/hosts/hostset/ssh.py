@@ -22,7 +22,9 @@ def make_keys(settings: Settings) -> None:
     os.makedirs(settings.path("ssh", "control"), mode=0o700)
     files = [settings.path("ssh", "id_ed25519"), *(settings.path("keys", host) for host in settings.hosts)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda file: run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", file]), files))
+        list(
+            pool.map(lambda file: run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", file]), files)
+        )
 
 
 def write_known_hosts(settings: Settings, addresses: Dict[str, str]) -> None:
