@@ -36,7 +36,7 @@ async def abort_request(serving, exchange):
     body = body_of(exchange)
     for request in list(serving.engine.known.values()):
         if body.get("abort_all") or request.rid == body.get("rid"):
-            request.finish = {"type": "abort", "message": "Abort in waiting queue"}
+            request.finish = {"type": "abort", "message": "Aborted", "status_code": None, "err_type": None}
             serving.engine.abort(request)
     return await exchange.reply(200)
 

@@ -194,6 +194,19 @@ def internal_state(serving):
             ("prefill", "decode", "target_verify", "draft_prefill", "draft_decode", "draft_extend"), 0.0
         )
     state["last_gen_throughput"] = engine.throughput
+    if not plan.release.since("0.5.19"):
+        state.update(
+            _resolved_overrides=[],
+            enable_grpc=False,
+            grpc_port=plan.port + 10000,
+            _quantization_explicitly_unset=False,
+            _cuda_graph_config_locked=[],
+            _declarations_materialized=True,
+            _mx_config_cache={},
+            max_speculative_num_draft_tokens=plan.block_size if plan.speculative else None,
+        )
+    else:
+        state.pop("custom_sigquit_handler")
     state["memory_usage"] = {"weight": 15.3, "kvcache": 50.5, "token_capacity": plan.max_total_tokens, "graph": graph}
     if plan.release.since("0.5.23"):
         state["memory_usage"].update(startup_available=21.544, token_capacity_swa=None)
@@ -314,7 +327,7 @@ async def metrics_page(serving, exchange):
     if not serving.plan.args.get("enable_metrics"):
         return await exchange.json(404, NOT_FOUND)
     text = metrics.page(serving.plan, serving.engine)
-    return await exchange.reply(200, text, "text/plain; version=0.0.4; charset=utf-8")
+    return await exchange.reply_chunked(200, text, "text/plain; version=0.0.4; charset=utf-8")
 
 
 GET = {

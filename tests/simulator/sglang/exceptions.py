@@ -20,7 +20,11 @@ def last_line(name, plan):
     path = plan.args["model_path"] if plan else "model"
     lines = {
         "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 302.00 MiB. GPU 0 has a total capacity of "
-        "139.80 GiB of which 170.31 MiB is free. Including non-PyTorch memory, this process has 139.62 GiB memory in use.",
+        "139.80 GiB of which 170.31 MiB is free. Including non-PyTorch memory, this process has 139.62 GiB memory in use. "
+        "Of the allocated memory 138.88 GiB is allocated by PyTorch, and 16.68 MiB is reserved by PyTorch but unallocated. "
+        "If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+        "fragmentation.  See documentation for Memory Management  "
+        "(https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)",
         "kv_memory": "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static. "
         "Current value: mem_fraction_static=%s" % fraction,
         "missing_weights": "RuntimeError: Cannot find any model weights with `%s`" % path,

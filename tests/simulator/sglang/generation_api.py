@@ -59,9 +59,10 @@ async def steps(serving, exchange, request):
                 raise ClientGone()
             continue
         if item is None:
-            if exchange.answered:
-                raise ClientGone()
-            raise BadRequest("Abort in waiting queue", "Service Unavailable", 503)
+            if not exchange.answered and not request.done:
+                raise BadRequest("Abort in waiting queue", "Service Unavailable", 503)
+            yield request.done, request.done, True
+            return
         yield item
         if item[2]:
             serving.forget(request)
@@ -156,7 +157,7 @@ def meta_info(plan, request, final=True, done=None):
         "reasoning_tokens": reasoning_done(request),
         "completion_tokens": request.done if done is None else done,
         "cached_tokens": request.cached,
-        "cached_tokens_details": {"device": request.cached, "host": 0},
+        "cached_tokens_details": {"device": request.cached, "host": 0} if request.cached else None,
         "dp_rank": None,
     }
     if release.since("0.5.23"):
@@ -168,6 +169,8 @@ def meta_info(plan, request, final=True, done=None):
             weight_versions=[{"version": "default", "start": 0, "end": info["completion_tokens"]}],
         )
     if not final:
+        if info["completion_tokens"] == request.chunks[0][0]:
+            info["response_sent_to_client_ts"] = now
         return info
     info["e2e_latency"] = now - request.arrived
     if plan.speculative:

@@ -78,6 +78,12 @@ class Exchange:
         else:
             await self._send(head + body)
 
+    async def reply_chunked(self, status, body, content_type):
+        """A whole answer without a length, as SGLang's mounted applications give it."""
+        head = self._head(status, [("content-type", content_type)])[:-2] + b"transfer-encoding: chunked\r\n\r\n"
+        data = body.encode("utf-8")
+        await self._send(head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data))
+
     async def json(self, status, value, headers=()):
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         await self.reply(status, text, "application/json", headers)

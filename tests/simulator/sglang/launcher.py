@@ -102,6 +102,10 @@ class Launcher:
         sys.exit(1)
 
     def print_server_args(self):
+        if self.plan.args.get("attention_backend") == "torch_native":
+            log_lines.log("Cuda graph is disabled because of using torch native attention backend")
+        if self.release.since("0.5.11"):
+            log_lines.log("Fail to set RLIMIT_NOFILE: current limit exceeds maximum limit")
         shown = {name: value for name, value in self.plan.args.items() if name != "config"}
         if self.release.since("0.5.19"):
             log_lines.log("server_args=%r" % shown)
@@ -109,6 +113,11 @@ class Launcher:
             log_lines.log("server_args=ServerArgs(%s)" % ", ".join("%s=%r" % pair for pair in shown.items()))
         if self.release.since("0.5.10"):
             log_lines.log("Using default HuggingFace chat template with detected content format: string")
+        if self.release.since("0.5.13") and self.plan.target.model_type.startswith("qwen"):
+            log_lines.log(
+                "Auto-detected template features: reasoning_config=ReasoningToggleConfig(toggle_param='enable_thinking', "
+                "default_enabled=True, special_case=None), reasoning_parser=qwen3, tool_call_parser=qwen"
+            )
 
     def log_kill(self, include_parent):
         if self.release.since("0.5.13"):

@@ -20,6 +20,16 @@ class ModelFiles:
                 self.config = json.load(handle)
 
     @property
+    def sampling_defaults(self):
+        """temperature, top_k, top_p of generation_config.json, or {}."""
+        name = os.path.join(self.path, "generation_config.json")
+        if not os.path.isfile(name):
+            return {}
+        with open(name, encoding="utf-8") as handle:
+            found = json.load(handle)
+        return {key: found[key] for key in ("temperature", "top_k", "top_p") if key in found}
+
+    @property
     def missing(self):
         """True for a path on this machine that is not there; ``owner/name`` counts as a name."""
         return self.path.startswith(("/", ".")) and not os.path.isdir(self.path)

@@ -180,34 +180,47 @@ class SchedulerStartup:
     def graphs(self):
         if not self.release.since("0.5.14"):
             return self.graphs_old()
-        self.fault("graphs")
         plan = self.plan
         if plan.linear_block and plan.args.get("attention_backend") == "triton" and self.release.since("0.5.15"):
             self.log("Overriding draft attention backend to %s." % draft_backend(plan))
-        if self.graphs_off():
-            for _ in range(2 if plan.draft is not None else 1):
-                self.log(
-                    "Disable prefill CUDA graph because cuda_graph_config resolved prefill.backend='disabled' "
-                    "(e.g. via --cuda-graph-backend-prefill=disabled or auto-disable rules)."
-                )
-            return None
-        sizes = self.batch_sizes()
-        phase = "verify" if plan.speculative else "decode"
+        self.fault("graphs")
         roles = ["target", "draft"] if plan.linear_block else ["target"]
         for role in roles:
+            self.prefill_graph(role)
+            if self.graphs_off():
+                continue
             if role == "draft" and self.release.since("0.5.15"):
                 tp = " (tp=%d)" % plan.tp if self.release.since("0.5.16") else ""
                 self.log("%s draft greedy head folded into the draft cuda graph%s." % (plan.algorithm, tp))
-            field = "num_tokens_per_req" if self.release.since("0.5.18") else "num_tokens_per_bs"
-            self.log(
-                "Capture %s %s CUDA graph begin. backend=full, %s=%d, bs=%s, avail mem=%.2f GB"
-                % (role, phase, field, plan.block_size, sizes, self.free / 2)
-            )
-            self.capture(sizes, SHARES["graphs"] / len(roles))
-            text = "Capture %s %s CUDA graph end. elapsed=%.2f s, mem usage=0.22 GB, avail mem=%.2f GB."
-            seconds = SHARES["graphs"] * plan.settings.load_seconds / len(roles)
-            self.log(text % (role, phase, seconds, self.free / 2 - 0.22))
+            self.decode_graph(role, SHARES["graphs"] / len(roles))
         return None
+
+    def prefill_graph(self, role):
+        """From 0.5.15 on the target's prefill is captured too, unless that is switched off."""
+        if not self.release.since("0.5.15"):
+            return
+        if self.graphs_off() or self.plan.args.get("cuda_graph_backend_prefill") == "disabled":
+            self.log(
+                "Disable prefill CUDA graph because cuda_graph_config resolved prefill.backend='disabled' "
+                "(e.g. via --cuda-graph-backend-prefill=disabled or auto-disable rules)."
+            )
+        elif role == "target":
+            text = "Capture target prefill CUDA graph begin. backend=breakable, num_tokens=%s, avail mem=%.2f GB"
+            self.log(text % ([64, 128, 256, 512, 1024, 2048, 4096, 8192], self.free / 2))
+            text = "Capture target prefill CUDA graph end. elapsed=%.2f s, mem usage=0.32 GB, avail mem=%.2f GB."
+            self.log(text % (0.01, self.free / 2 - 0.32))
+
+    def decode_graph(self, role, share):
+        plan, sizes = self.plan, self.batch_sizes()
+        phase = "verify" if plan.speculative else "decode"
+        field = "num_tokens_per_req" if self.release.since("0.5.18") else "num_tokens_per_bs"
+        self.log(
+            "Capture %s %s CUDA graph begin. backend=full, %s=%d, bs=%s, avail mem=%.2f GB"
+            % (role, phase, field, plan.block_size, sizes, self.free / 2)
+        )
+        self.capture(sizes, share)
+        text = "Capture %s %s CUDA graph end. elapsed=%.2f s, mem usage=0.22 GB, avail mem=%.2f GB."
+        self.log(text % (role, phase, share * plan.settings.load_seconds, self.free / 2 - 0.22))
 
     def capacity(self):
         plan = self.plan

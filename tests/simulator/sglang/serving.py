@@ -119,10 +119,31 @@ class Serving:
             await exchange.event("[DONE]")
         await exchange.end_stream()
 
+    def timings(self):
+        times = endpoints_status.startup_time(self)
+        graphs = ", ".join("%s=%.2f" % pair for pair in times["cuda_graph"].items())
+        return (
+            "Engine startup timings (s): load_weight=%.2f, kv_cache_allocation=%.2f, scheduler_e2e=%.2f, cuda_graph={%s}, "
+            "tokenizer_e2e=%.2f"
+            % (
+                times["load_weight"],
+                times["kv_cache_allocation"],
+                times["scheduler_e2e"],
+                graphs,
+                times["tokenizer_e2e"],
+            )
+        )
+
     async def main(self):
         """From "Started server process" to the exit status."""
+        if self.plan.release.since("0.5.18"):
+            log_lines.log(self.timings())
         log_lines.uvicorn("Started server process [%d]" % os.getpid())
         log_lines.uvicorn("Waiting for application startup.")
+        if self.plan.target.sampling_defaults:
+            log_lines.log(
+                "Using default chat sampling params from model generation config: %r" % self.plan.target.sampling_defaults
+            )
         log_lines.log("Using fallback token IDs for yes/no (9693/2152)")
         engine_task = asyncio.ensure_future(self.engine.run())
         skipped = bool(self.plan.args.get("skip_server_warmup"))

@@ -95,6 +95,8 @@ class Shutdown:
                 log_lines.uvicorn("Waiting for connections to close. (CTRL+C to force quit)")
                 said = True
             await asyncio.sleep(0.05)
+        if said and self.interrupts < 2:
+            log_lines.uvicorn("Waiting for background tasks to complete. (CTRL+C to force quit)")
         log_lines.uvicorn("Waiting for application shutdown.")
         log_lines.uvicorn("Application shutdown complete.")
         log_lines.uvicorn("Finished server process [%d]" % os.getpid())
@@ -145,4 +147,8 @@ class Shutdown:
         log_lines.log(
             "CUDA user-triggered coredump is not enabled. Set CUDA_ENABLE_USER_TRIGGERED_COREDUMP=1 before CUDA "
             "initialization."
+        )
+        log_lines.log(
+            "CUDA coredump pipe not found for PID %d: /var/tmp/corepipe.cuda.%d. Ensure "
+            "CUDA_ENABLE_USER_TRIGGERED_COREDUMP=1 was set before this process initialized CUDA." % (pid, pid)
         )
