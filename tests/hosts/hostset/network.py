@@ -52,6 +52,9 @@ def connect_machine(namespace_pid: int) -> ipaddress.IPv4Network:
         )
         if added.returncode == 0:
             run(["ip", "address", "add", f"{gateway_of(network)}/{network.prefixlen}", "dev", leg])
+            # A machine that forwards (docker makes it so) must not let sets meet or hosts out.
+            with open(f"/proc/sys/net/ipv4/conf/{leg}/forwarding", "w", encoding="ascii") as forwarding:
+                forwarding.write("0")
             run(["ip", "link", "set", leg, "up"])
             return network
         # Another set took the name in the same moment: go on with the next network.
