@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 
@@ -45,6 +46,8 @@ def check() -> None:
     for path, package in FILES.items():
         if not os.path.exists(path):
             raise HostsError(f"The file {path!r} is missing on this machine: install the package {package!r}.")
+    if not any(glob.glob(f"{root}/security/pam_systemd.so") for root in ("/lib", "/lib/*", "/usr/lib64")):
+        raise HostsError("The PAM module 'pam_systemd.so' is missing on this machine: install 'libpam-systemd'.")
     cgroup.unified_root()
     words = [
         "unshare",
