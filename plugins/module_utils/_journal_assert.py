@@ -198,17 +198,18 @@ class Assertion:
         assert self.manager is not None and state is not None
         if not state.exists:
             raise self.manager.no_such_unit(state)
-        if not state.invocation_id:
-            raise Failure(
-                "never_started",
-                f"The unit '{self.unit}' has not been started since the host booted: start it, then assert.",
-            )
+        if asked == "current" and not state.invocation_id:
+            # systemd forgets the invocation of a unit that ended well and that nothing refers to.
+            before = journal.previous_invocation(self.unit, "")
+            advice = f"ask for 'previous' ({before}), or start it" if before else "start it, then assert"
+            raise Failure("never_started", f"The unit '{self.unit}' has no invocation now: {advice}.")
         if asked == "current":
             return state.invocation_id
         previous = journal.previous_invocation(self.unit, state.invocation_id)
         if not previous:
             raise Failure(
-                "no_such_invocation", f"The journal knows no invocation of '{self.unit}' before {state.invocation_id}."
+                "no_such_invocation",
+                f"The journal knows no invocation of '{self.unit}' before {state.invocation_id or 'now'}.",
             )
         return previous
 

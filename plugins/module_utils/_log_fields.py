@@ -94,7 +94,7 @@ def _entries(text: str, start: int) -> dict[str, t.Any]:
     while position < len(text):
         while position < len(text) and text[position] in " ,":
             position += 1
-        if position >= len(text) or text[position] in ")}":
+        if position >= len(text) or text[position] in ")]}":
             break
         end = _entry_end(text, position)
         key, raw = _key_and_raw(text[position:end], mapping)

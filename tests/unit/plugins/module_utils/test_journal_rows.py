@@ -1,0 +1,106 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rows of journalctl's JSON, as it prints them on systemd 252."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import (
+    LineAssembler,
+    clean_text,
+    message_bytes,
+    parse_rows,
+    split_lines,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def texts(*rows):
+    assembler = LineAssembler()
+    return [line.text for row in rows for line in assembler.feed(row)] + [line.text for line in assembler.flush()]
+
+
+@pytest.mark.parametrize(
+    ("message", "lines"),
+    [
+        ("plain", ["plain"]),
+        ("tab\there é ✓", ["tab\there é ✓"]),
+        ("", [""]),
+        (list(b"\x1b[1;33mcolour\x1b[0m x"), ["colour x"]),
+        (list(b"Loading 40%\rLoading 100%\r[t] Initialized X draft runner. a=1"), ["Loading 40%", "Loading 100%", "[t] Initialized X draft runner. a=1"]),
+        (list(b"bad \xff\xfe bytes"), ["bad \ufffd\ufffd bytes"]),
+        (["one", list(b"t\x1b[0mwo")], ["one", "two"]),
+        ("lone \ud800 surrogate \udcff", ["lone ? surrogate ?"]),
+        ("bell\x07 nul\x00 c1\x85 title\x1b]0;x\x07end", ["bell nul c1 titleend"]),
+        ("crlf\r\n", ["crlf"]),
+    ],
+)
+def test_messages(message, lines):
+    assert texts({"MESSAGE": message}) == lines
+
+
+@pytest.mark.parametrize("message", [None, 5, [300], [None], {"a": 1}])
+def test_a_message_that_is_withheld(message):
+    assembler = LineAssembler()
+    assert assembler.feed({"MESSAGE": message}) == []
+    assert assembler.withheld == 1
+
+
+def test_a_row_without_a_message_is_nothing():
+    assembler = LineAssembler()
+    assert assembler.feed({"PRIORITY": "6"}) == [] and assembler.withheld == 0
+
+
+def test_split_rows_are_joined_per_stream():
+    rows = [
+        {"MESSAGE": "aa", "_STREAM_ID": "1", "_LINE_BREAK": "line-max", "__CURSOR": "c1", "__REALTIME_TIMESTAMP": "5"},
+        {"MESSAGE": "xx", "_STREAM_ID": "2", "_LINE_BREAK": "line-max"},
+        {"MESSAGE": "bb", "_STREAM_ID": "1"},
+        {"MESSAGE": "yy", "_STREAM_ID": "2"},
+        {"MESSAGE": "nul", "_STREAM_ID": "1", "_LINE_BREAK": "nul"},
+        {"MESSAGE": "z", "_STREAM_ID": "1"},
+        {"MESSAGE": "cut", "_STREAM_ID": "1", "_LINE_BREAK": "line-max"},
+    ]
+    assert texts(*rows) == ["aabb", "xxyy", "nul", "z", "cut"]
+    assembler = LineAssembler()
+    line = [line for row in rows[:3] for line in assembler.feed(row)][0]
+    assert (line.cursor, line.timestamp_us) == ("c1", 5)
+
+
+def test_a_character_that_was_split_in_two():
+    raw = "é".encode()
+    rows = [{"MESSAGE": list(b"a" + raw[:1]), "_LINE_BREAK": "line-max"}, {"MESSAGE": list(raw[1:] + b"b")}]
+    assert texts(*rows) == ["aéb"]
+
+
+@given(st.binary(max_size=400), st.lists(st.integers(1, 60), min_size=1, max_size=12))
+def test_joining_undoes_splitting(raw, sizes):
+    pieces, rest = [], raw
+    for size in sizes:
+        pieces.append(rest[:size])
+        rest = rest[size:]
+    pieces.append(rest)
+    rows = [{"MESSAGE": list(piece), "_STREAM_ID": "s", "_LINE_BREAK": "line-max"} for piece in pieces]
+    del rows[-1]["_LINE_BREAK"]
+    assert texts(*rows) == split_lines(raw)
+
+
+@given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")))
+def test_clean_text_is_utf8_without_control_characters(text):
+    clean = clean_text(text)
+    clean.encode("utf-8")
+    assert not any(ord(c) < 32 and c not in "\t\n" or 0x7F <= ord(c) < 0xA0 for c in clean)
+
+
+def test_rows_survive_what_is_no_row():
+    good = json.dumps({"MESSAGE": "line\u2028sep\u0085x"}, ensure_ascii=False)
+    out = "-- No entries --\n" + good + "\n{broken\n[1]\n\n"
+    assert [row["MESSAGE"] for row in parse_rows(out)] == ["line\u2028sep\u0085x"]
+    assert list(parse_rows(good, skip="sep")) == []
+
+
+def test_bytes_that_ansible_could_not_decode():
+    assert message_bytes("a\udcff") == b"a\xff"
