@@ -102,6 +102,9 @@ def copy_tree() -> None:
         if source.is_file():
             (COPY / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, COPY / name, follow_symlinks=False)
+    # A work tree of its own: within the clone's, which ignores this folder, ansible-test would find nothing to test.
+    for words in (["init", "-q"], ["add", "-A"]):
+        subprocess.run(["git", *words], cwd=COPY, check=True, capture_output=True)
 
 
 def static_checks(counts: Counts) -> None:
