@@ -1,0 +1,201 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks, as an operator runs them, with the stand-in server on a real host."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import yaml
+
+RELEASE = "0.5.15.post1"
+SIMULATOR = "/opt/playbooks-sim"
+
+
+class Site:
+    """One host's inventory, and the playbooks run with it."""
+
+    def __init__(self, hosts, folder):
+        self.hosts, self.folder = hosts, folder
+        self.vars = {
+            "server_name": "sglang-site",
+            "server_python": f"{SIMULATOR}/bin/python",
+            "server_args": {"model_path": "org/model", "port": 4201, "enable_metrics": True, "max_running_requests": 8},
+            "server_speculative": {
+                "algorithm": "DFLASH",
+                "draft_model_path": f"{SIMULATOR}/draft",
+                "draft_window_size": 2048,
+                "block_size": 8,
+            },
+            # Slow steps: a busy machine must not look like a saturated client.
+            "server_environment": {"SIM_LOAD_SECONDS": "2", "SIM_PACE": "0.2", "SIM_STEP_MS": "150"},
+            "server_wait": {"timeout": 60, "require_speculation": True, "progress_interval": 1},
+            "benchmark_results_dir": str(folder / "records"),
+            "benchmark_label": "site",
+            "benchmark_matrix": {"contexts": [60], "concurrency": [1, 2], "max_tokens": 32, "requests": 4},
+        }
+
+    def run(self, playbook, *words, **changed):
+        inventory = self.folder / "inventory.yml"
+        inventory.write_text(yaml.safe_dump({"sglang": {"hosts": {"host1": {}}, "vars": {**self.vars, **changed}}}))
+        done = self.hosts.playbook(f"playbooks/{playbook}.yml", words=words, inventories=[inventory])
+        done.recap = dict(re.findall(r"(\w+)=(\d+)", done.stdout.rpartition("PLAY RECAP")[2]))
+        return done
+
+    def shell(self, command):
+        done = self.hosts.ssh("host1", command)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def invocation(self):
+        return self.shell("systemctl show -P InvocationID sglang-site")
+
+
+@pytest.fixture(scope="module")
+def site(hosts, tmp_path_factory):
+    made = Site(hosts, tmp_path_factory.mktemp("site"))
+    made.shell(
+        f"python3 {hosts.repository}/tests/simulator/install.py {SIMULATOR} --version {RELEASE} --python /usr/bin/python3"
+        f" && mkdir -p {SIMULATOR}/draft"
+    )
+    draft = {"block_size": 8, "sliding_window": 2048, "layer_types": ["sliding_attention"] * 5 + ["full_attention"]}
+    made.shell(f"cat > {SIMULATOR}/draft/config.json <<'END'\n{json.dumps(draft)}\nEND")
+    return made
+
+
+@pytest.fixture
+def deployed(site):
+    """The server of the inventory, running; each test starts from there."""
+    done = site.run("site", benchmark_matrix=False, benchmark_coding=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return site
+
+
+def test_a_fresh_host_is_reviewed_without_being_touched(site):
+    site.shell("systemctl stop sglang-site; rm -f /etc/systemd/system/sglang-site.service; systemctl daemon-reload")
+    done = site.run("site", "--check", "--diff")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "--speculative-draft-window-size 2048" in done.stdout
+    assert site.shell("systemctl show -P LoadState sglang-site") == "not-found"
+
+
+def test_the_main_job_and_then_nothing(site):
+    first = site.run("site")
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "host1 sglang-site: ready" in first.stdout
+    before = site.invocation()
+    second = site.run("site")
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert second.recap["changed"] == "0"
+    assert site.invocation() == before
+    records = [p for p in (site.folder / "records/host1").iterdir() if p.suffix == ".json" and "coding" not in p.name]
+    record = json.loads(sorted(records)[-1].read_text())
+    assert before in json.dumps(record)
+    coding = json.loads((site.folder / "records/host1/site.coding.json").read_text())
+    assert coding["tasks_passed"] == coding["tasks_total"] == 5
+
+
+def test_a_write_that_died_before_the_restart_is_repaired_by_the_next_run(deployed):
+    before = deployed.invocation()
+    changed = {**deployed.vars["server_args"], "max_running_requests": 7}
+    pending = deployed.run("site", server_args=changed, server_restart="never", benchmark_matrix=False)
+    assert pending.returncode == 0, pending.stdout + pending.stderr
+    assert deployed.invocation() == before
+    told = deployed.run("verify", server_args=changed)
+    assert told.returncode != 0
+    assert "a restart is pending" in told.stdout
+    repaired = deployed.run("site", server_args=changed, benchmark_matrix=False, benchmark_coding=False)
+    assert repaired.returncode == 0, repaired.stdout + repaired.stderr
+    assert deployed.invocation() != before
+
+
+def test_verify_changes_nothing_and_tells_drift(deployed):
+    before = deployed.invocation()
+    same = deployed.run("verify")
+    assert same.returncode == 0, same.stdout + same.stderr
+    assert same.recap["changed"] == "0"
+    window = {**deployed.vars["server_speculative"], "draft_window_size": 1024}
+    drifted = deployed.run("verify", server_speculative=window)
+    assert drifted.returncode != 0
+    assert deployed.invocation() == before
+    assert deployed.shell("grep -c 'draft-window-size 2048' /etc/systemd/system/sglang-site.service") == "1"
+
+
+def test_a_window_that_was_not_applied_fails_before_the_benchmark(deployed):
+    lie = {**deployed.vars["server_environment"], "SIM_FAULT": "draft:lie:window"}
+    done = deployed.run("site", server_environment=lie)
+    assert done.returncode != 0
+    assert "field_mismatch" in done.stdout
+    assert "Measure throughput" not in done.stdout
+
+
+def test_a_flag_of_another_release_is_refused_and_the_server_goes_on(deployed):
+    before = deployed.invocation()
+    wrong = {**deployed.vars["server_args"], "speculative_draft_sink_size": 4}
+    done = deployed.run("site", server_args=wrong)
+    assert done.returncode != 0
+    assert "unknown_flag" in done.stdout
+    assert deployed.invocation() == before
+
+
+def test_restart_gives_another_proved_invocation(deployed):
+    before = deployed.invocation()
+    done = deployed.run("restart")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert deployed.invocation() != before
+    assert "host1 sglang-site: ready" in done.stdout
+
+
+def test_the_benchmark_alone_proves_first(deployed):
+    done = deployed.run("benchmark", benchmark_coding=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.index("Prove the draft window") < done.stdout.index("Measure throughput")
+    deployed.shell("systemctl stop sglang-site")
+    refused = deployed.run("benchmark")
+    assert refused.returncode != 0
+    assert "Measure throughput" not in refused.stdout
+
+
+def test_the_server_is_taken_away(deployed):
+    done = deployed.run("site", server_state="absent")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert deployed.shell("systemctl show -P LoadState sglang-site") == "not-found"
+    again = deployed.run("site", server_state="absent")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert again.recap["changed"] == "0"
+
+
+def test_requirements_come_from_a_directory_of_wheels(hosts, site, tmp_path):
+    """A host without a network: the packages go into the interpreter that Ansible uses there."""
+    site.shell("python3 -m venv --without-pip /opt/bare && test ! -e /opt/bare/bin/pip")
+    site.shell("python3 -m venv /opt/bare && mkdir -p /opt/wheels-of-test")
+    for name in ("requests", "jmespath"):
+        make_wheel(site, name)
+    done = site.run(
+        "site",
+        server_manage_requirements=True,
+        server_requirements_source="/opt/wheels-of-test",
+        ansible_python_interpreter="/opt/bare/bin/python",
+        server_restart="never",
+        benchmark_matrix=False,
+        benchmark_coding=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert site.shell("/opt/bare/bin/python -c 'import requests, jmespath; print(requests.MADE_BY_THE_TEST)'") == "yes"
+
+
+def make_wheel(site, name):
+    """A wheel is a zip with metadata; what is in it does not matter here."""
+    site.shell(
+        f"""cd /opt/wheels-of-test && python3 - <<'END'
+import zipfile
+info = "{name}-99.0.dist-info"
+with zipfile.ZipFile("{name}-99.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("{name}/__init__.py", "MADE_BY_THE_TEST = 'yes'")
+    wheel.writestr(info + "/METADATA", "Metadata-Version: 2.1\\nName: {name}\\nVersion: 99.0\\n")
+    wheel.writestr(info + "/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    wheel.writestr(info + "/RECORD", "{name}/__init__.py,,\\n" + info + "/METADATA,,\\n" + info + "/WHEEL,,\\n" + info + "/RECORD,,\\n")
+END"""
+    )
