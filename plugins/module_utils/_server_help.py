@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import typing as t
 
@@ -16,25 +17,57 @@ RunCommand = t.Callable[..., "tuple[int, str, str]"]
 HELP_TIMEOUT_S = 180
 
 
+class HelpStore(t.NamedTuple):
+    """Where help texts are kept: ``read`` gives a text or ``None``, ``write`` keeps one; both take a key."""
+
+    read: t.Callable[[str], t.Optional[str]]
+    write: t.Callable[[str, str], None]
+
+
 def ask_server(
-    run_command: RunCommand, python: str, environment: t.Mapping[str, str], version: str
+    run_command: RunCommand,
+    python: str,
+    environment: t.Mapping[str, str],
+    version: str,
+    stamp: str = "",
+    store: t.Optional[HelpStore] = None,
 ) -> tuple[t.Optional[FlagTable], str]:
     """The flags in the help text of ``PYTHON -m sglang.launch_server``, or ``None`` and why there is none.
 
     Types come from the catalogue's nearest release wherever the flag has the same shape there.
+
+    :arg stamp: what changes with the server's files; empty where that is not known, and nothing is kept then.
     """
+    named = sorted((k, v) for k, v in environment.items() if k.startswith(("PYTHON", "SGL")))
+    key = hashlib.sha256(repr((python, version, stamp, named)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    text = store.read(key) if store and stamp else None
+    if text is None:
+        text, why = _help_text(run_command, python, environment)
+        if why:
+            return None, why
+        if store and stamp:
+            store.write(key, text)
+    base = table_of(version)
+    asked = parse_help(text)
+    spelled = {flag.flag for flag in asked}
+    flags = [_with_catalogue(flag, base.get_exact(flag.flag), spelled) for flag in asked]
+    if base.origin == "catalogue":
+        # What is deprecated is often hidden in a help text; a known release still takes it.
+        flags += [f for f in base.flags if f.kind not in (VALUE, SWITCH, PAIR) and f.flag not in spelled]
+    return FlagTable(version, base.base, flags, "help", text), ""
+
+
+def _help_text(run_command: RunCommand, python: str, environment: t.Mapping[str, str]) -> tuple[str, str]:
+    """The help text, or nothing and why."""
     # A wide terminal and no colour: the text is then the same wherever it is read.
     wide = {**environment, "COLUMNS": "400", "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "PYTHONWARNINGS": "ignore"}
     command = ["timeout", str(HELP_TIMEOUT_S), python, "-m", "sglang.launch_server", "--help"]
     rc, out, err = run_command(command, environ_update=wide, check_rc=False)
     if rc == 124:
-        return None, f"its help text did not come within {HELP_TIMEOUT_S} s"
-    found = parse_help(out)
-    if rc != 0 or not found:
-        return None, " ".join((err or out).split())[-300:] or f"exit status {rc}"
-    base = table_of(version)
-    flags = [_with_catalogue(flag, base.get_exact(flag.flag)) for flag in found]
-    return FlagTable(version, base.base, flags, "help", out), ""
+        return "", f"its help text did not come within {HELP_TIMEOUT_S} s"
+    if rc != 0 or not parse_help(out):
+        return "", " ".join((err or out).split())[-300:] or f"exit status {rc}"
+    return out, ""
 
 
 def parse_help(text: str) -> list[Flag]:
@@ -61,7 +94,7 @@ def _parse_invocation(text: str) -> t.Optional[Flag]:
     if not metavar:
         pair = any(w == "--no-" + words[0][2:] for w in words[1:])
         return Flag(words[0], plain, PAIR if pair else SWITCH, "bool", aliases=tuple(words[1:]))
-    choices = re.match(r"\{([^}]*)\}", metavar)
+    choices = re.match(r"\[?\{([^}]*)\}", metavar)
     name = re.match(r"\[?([A-Z][A-Z0-9_]*)", metavar)
     dest = name.group(1).lower() if name and not choices else plain
     nargs = "+" if re.search(r"\S \[.* \.\.\.\]$", metavar) else "*" if metavar.endswith("...]") else ""
@@ -70,9 +103,12 @@ def _parse_invocation(text: str) -> t.Optional[Flag]:
     )
 
 
-def _with_catalogue(asked: Flag, known: t.Optional[Flag]) -> Flag:
+def _with_catalogue(asked: Flag, known: t.Optional[Flag], spelled: t.Collection[str]) -> Flag:
+    """*asked* with the type that the catalogue knows; what a server shows without its replacement is not deprecated there."""
     if known is None or known.takes_value != asked.takes_value:
         return asked._replace(type=asked.type or "str")
+    if known.replacement and known.replacement not in spelled:
+        known = known._replace(kind=asked.kind, note="")
     return known._replace(
         aliases=asked.aliases, choices=asked.choices or None, nargs=asked.nargs or known.nargs, flag=asked.flag
     )

@@ -17,8 +17,12 @@ from ansible_collections.llmops.sglang.plugins.module_utils._failure import Fail
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import FlagTable
 from ansible_collections.llmops.sglang.plugins.module_utils._rules import Start, check
 from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments import Entry, Words, check_extra
-from ansible_collections.llmops.sglang.plugins.module_utils._server_help import ask_server
-from ansible_collections.llmops.sglang.plugins.module_utils._sglang_install import missing_interpreter, sglang_version
+from ansible_collections.llmops.sglang.plugins.module_utils._server_help import HelpStore, ask_server
+from ansible_collections.llmops.sglang.plugins.module_utils._sglang_install import (
+    Install,
+    find_sglang,
+    missing_interpreter,
+)
 
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 Params = t.Mapping[str, t.Any]
@@ -38,7 +42,7 @@ class CommandPlan:
     warnings: list[str]
 
 
-def plan_command(params: Params, run_command: RunCommand) -> CommandPlan:
+def plan_command(params: Params, run_command: RunCommand, store: t.Optional[HelpStore] = None) -> CommandPlan:
     """Plan the command line of one server.
 
     :raises Failure: ``unknown_flag``, ``rule_violated`` or ``unit_invalid``; nothing has been written then.
@@ -48,8 +52,9 @@ def plan_command(params: Params, run_command: RunCommand) -> CommandPlan:
     flag_names = checked_flag_names(params["flag_names"] or {})
     args, speculative, extra = params["args"] or {}, params["speculative"] or {}, params["extra_args"] or []
     warnings: list[str] = []
-    version = _version(params, run_command, environment, local, warnings)
-    table = _table(params, run_command, environment, version, warnings)
+    install = _install(params, run_command, environment, local, warnings)
+    version = install.version
+    table = _table(params, run_command, environment, install, store, warnings)
     refuse_keys(args, extra)
     algorithm = _speculative.algorithm_of(speculative, args)
     _speculative.check_algorithm(algorithm, table, flag_names)
@@ -109,9 +114,9 @@ def refuse_keys(args: t.Mapping[str, t.Any], extra: t.Sequence[str]) -> None:
             )
 
 
-def _version(
+def _install(
     params: Params, run_command: RunCommand, environment: dict[str, str], local: bool, warnings: list[str]
-) -> str:
+) -> Install:
     python, version = params["python"], params["sglang_version"]
     if not os.path.isabs(python):
         raise Failure(
@@ -121,22 +126,27 @@ def _version(
         if local or version == "auto":
             raise missing_interpreter(python)
         warnings.append(missing_interpreter(python).msg)
-    if version == "auto":
-        version = sglang_version(run_command, python, environment)
+    install = find_sglang(run_command, python, environment) if version == "auto" else Install(version, "")
     try:
-        _flags.version_key(version)
+        _flags.version_key(install.version)
     except ValueError as exc:
         raise Failure(
             "unit_invalid",
-            f"The version '{version}' of SGLang is not a version: write it as in '0.5.15.post1', or 'auto'.",
+            f"The version '{install.version}' of SGLang is not a version: write it as in '0.5.15.post1', or 'auto'.",
         ) from exc
-    return version
+    return install
 
 
 def _table(
-    params: Params, run_command: RunCommand, environment: dict[str, str], version: str, warnings: list[str]
+    params: Params,
+    run_command: RunCommand,
+    environment: dict[str, str],
+    install: Install,
+    store: t.Optional[HelpStore],
+    warnings: list[str],
 ) -> FlagTable:
     """The flags of this server: by the catalogue, or by its own help text."""
+    version = install.version
     table = _flags.table_of(version)
     unknown = table.origin == "nearest"
     if unknown:
@@ -144,7 +154,7 @@ def _table(
             f"SGLang {version} is not in this collection's catalogue ({_flags.VERSIONS[0]} to {_flags.VERSIONS[-1]})."
         )
     if params["introspect"] == "always" or (params["introspect"] == "auto" and unknown):
-        asked, why = ask_server(run_command, params["python"], environment, version)
+        asked, why = ask_server(run_command, params["python"], environment, version, install.stamp, store)
         if asked is not None:
             return asked
         if params["introspect"] == "always":

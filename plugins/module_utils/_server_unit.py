@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._kept_help import kept_help
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     UNIT_FINGERPRINT,
     differences,
@@ -84,7 +85,7 @@ class ServerUnit:
         self._check_owner_options()
         before = self._before()
         old_argv = self._old_argv(before)
-        command = plan_command(self.params, self.run_command)
+        command = plan_command(self.params, self.run_command, kept_help(self.writer, self.check_mode))
         self.warnings += command.warnings
         files = secret_files({key: self.params[key] for key in KEYS}, self.params["environment_secrets"] or {})
         plan = self._unit_plan(command, files)

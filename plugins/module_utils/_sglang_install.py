@@ -18,19 +18,29 @@ RunCommand = t.Callable[..., "tuple[int, str, str]"]
 # importlib.metadata reads dist-info, egg-info and editable installs alike, and only the metadata's files.
 # -I keeps out PYTHONPATH and with it a sitecustomize; its directories are searched first, as the server would.
 _PROGRAM = """
-import json, sys
+import json, os, sys
 sys.path[:0] = [p for p in sys.argv[1].split(":") if p]
 from importlib import metadata
 try:
-    found = metadata.version("sglang")
+    found = metadata.distribution("sglang")
+    path = str(found.locate_file("sglang/launch_server.py"))
+    stamp = "%s %d" % (path, os.stat(path).st_mtime_ns) if os.path.exists(path) else ""
+    answer = [found.version, stamp]
 except metadata.PackageNotFoundError:
-    found = None
-print("llmops-sglang " + json.dumps([found, sys.version.split()[0]]))
+    answer = [None, ""]
+print("llmops-sglang " + json.dumps(answer))
 """
 
 
-def sglang_version(run_command: RunCommand, python: str, environment: t.Mapping[str, str]) -> str:
-    """The version in the metadata of the distribution ``sglang`` that *python* finds.
+class Install(t.NamedTuple):
+    """One installed SGLang; ``stamp`` changes with its files, and is empty where they cannot be told."""
+
+    version: str
+    stamp: str
+
+
+def find_sglang(run_command: RunCommand, python: str, environment: t.Mapping[str, str]) -> Install:
+    """The distribution ``sglang`` that *python* finds, by its metadata.
 
     :arg environment: the server's environment, for its ``PYTHONPATH``.
     :raises Failure: ``unit_invalid`` if the interpreter is missing, does not run, or has no SGLang.
@@ -41,9 +51,9 @@ def sglang_version(run_command: RunCommand, python: str, environment: t.Mapping[
     rc, out, err = run_command([python, "-I", "-c", _PROGRAM, pythonpath], check_rc=False)
     match = re.search(r"^llmops-sglang (.*)$", out, flags=re.MULTILINE)
     if rc == 0 and match:
-        version = json.loads(match.group(1))[0]
+        version, stamp = json.loads(match.group(1))
     else:
-        version = _version_beside(python)
+        version, stamp = _version_beside(python), ""
         if version is None:
             said = " ".join(err.split())[-300:] or f"exit status {rc}"
             raise Failure(
@@ -55,7 +65,7 @@ def sglang_version(run_command: RunCommand, python: str, environment: t.Mapping[
             "unit_invalid",
             f"The interpreter '{python}' has no distribution 'sglang': install SGLang there, correct 'python', or set 'sglang_version'.",
         )
-    return version
+    return Install(version, stamp)
 
 
 def missing_interpreter(python: str) -> Failure:

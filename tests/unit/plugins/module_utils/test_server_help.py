@@ -9,7 +9,8 @@ import argparse
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
-from ansible_collections.llmops.sglang.plugins.module_utils._server_help import ask_server, parse_help
+from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments import direct_flag, related_flag
+from ansible_collections.llmops.sglang.plugins.module_utils._server_help import HelpStore, ask_server, parse_help
 
 
 def parser():
@@ -79,3 +80,37 @@ def test_a_server_that_does_not_tell(answer, part):
     table, why = ask_server(lambda argv, **dummy: answer, "/py", {}, "0.5.12")
     assert table is None
     assert part in why
+
+
+@pytest.mark.parametrize(("stamp", "asked"), [("s1", 1), ("", 2)])
+def test_a_help_text_is_kept_as_long_as_the_files_are_the_same(monkeypatch, stamp, asked):
+    monkeypatch.setenv("COLUMNS", "400")
+    seen, kept = [], {}
+
+    def run_command(argv, **dummy):
+        seen.append(argv)
+        return 0, parser().format_help(), ""
+
+    store = HelpStore(kept.get, kept.__setitem__)
+    tables = [ask_server(run_command, "/py", {}, "0.5.12+f", stamp, store)[0] for dummy in range(2)]
+    assert tables[0].words() == tables[1].words()
+    assert len(seen) == asked
+    ask_server(run_command, "/py", {}, "0.5.12+f", "s2", store)
+    ask_server(run_command, "/other", {}, "0.5.12+f", "s2", store)
+    assert len(seen) == asked + 2
+
+
+def test_a_server_that_shows_only_the_old_spelling_gets_that():
+    text = "  --model-path MODEL_PATH\n  --speculative-dflash-draft-window-size SPECULATIVE_DFLASH_DRAFT_WINDOW_SIZE\n"
+    table, dummy = ask_server(lambda argv, **dummy: (0, text, ""), "/py", {}, "0.5.15")
+    flag = related_flag(table, "speculative_draft_window_size") or direct_flag(table, "speculative_draft_window_size")
+    assert flag.flag == "--speculative-dflash-draft-window-size"
+    assert not flag.deprecated
+    assert table.get_exact("--speculative-draft-window-size") is None
+
+
+def test_hidden_deprecated_flags_of_a_known_release_stay():
+    text = "  --model-path MODEL_PATH\n  --speculative-draft-window-size SPECULATIVE_DRAFT_WINDOW_SIZE\n"
+    table, dummy = ask_server(lambda argv, **dummy: (0, text, ""), "/py", {}, "0.5.15")
+    assert table.get_exact("--speculative-dflash-draft-window-size").deprecated
+    assert table.get_exact("--tp-size") is None
