@@ -14,8 +14,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils._request_sample impo
 _PERCENTILES = ((50, "p50"), (90, "p90"), (99, "p99"))
 # A generated length below this share of what was asked for is another workload (the bound that MLPerf Inference uses).
 SHORTEST_OUTPUT_SHARE = 0.9
-# Scheduling noise below this is no sign of a client that cannot keep up, however short the server's steps are.
+# Scheduling noise below these is no sign of a client that cannot keep up, however short the server's steps are.
 _LAG_FLOOR = 0.005
+_USUAL_LAG_FLOOR = 0.002
 _LAG_SHARE = 0.1
 _CPU_CEILING = 0.9
 
@@ -111,17 +112,26 @@ def _tokens_within(sample: RequestSample, begin: float, end: float) -> int:
 
 
 def client_health(load: Load, done: t.Sequence[RequestSample]) -> dict[str, t.Any]:
-    """How well the client kept up; ``saturated`` when its own delays may be part of the figures."""
-    lags = sorted(load.loop_lags)
-    lag = quantile(lags, 0.99) if lags else 0.0
+    """How well the client kept up; ``saturated`` when its own delays may be part of the figures.
+
+    A lag that is usual shifts every chunk, so it is held against the gap between chunks; a rare one spoils single first
+    tokens, so it is held against the time to the first token where that is longer.
+    """
+    lags = sorted(load.loop_lags) or [0.0]
     gaps = sorted(gap for s in done for gap in s.chunk_gaps)
-    allowed = max(_LAG_FLOOR, _LAG_SHARE * quantile(gaps, 0.5)) if gaps else _LAG_FLOOR
+    gap = quantile(gaps, 0.5) if gaps else 0.0
+    ttfts = sorted(s.ttft for s in done if s.ttft is not None)
+    ttft = quantile(ttfts, 0.5) if ttfts else 0.0
+    usual, rare = quantile(lags, 0.5), quantile(lags, 0.99)
+    allowed = max(_LAG_FLOOR, _LAG_SHARE * max(gap, ttft))
+    late = usual > max(_USUAL_LAG_FLOOR, _LAG_SHARE * gap) or rare > allowed
     return {
-        "loop_lag_p99_ms": _ms(lag),
-        "loop_lag_allowed_ms": _ms(allowed),
+        "loop_lag_p50_ms": _ms(usual),
+        "loop_lag_p99_ms": _ms(rare),
+        "loop_lag_p99_allowed_ms": _ms(allowed),
         "cpu_share": round(load.cpu_share, 3),
         "max_in_flight": load.max_in_flight,
-        "saturated": lag > allowed or load.cpu_share > _CPU_CEILING,
+        "saturated": late or load.cpu_share > _CPU_CEILING,
     }
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import typing as t
 from dataclasses import dataclass, field
@@ -15,8 +16,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import
 
 # Worst first: what a task is, is what its worst sample is.
 _STATUSES = ("not_run", "failed", "refused", "passed")
-_CODE_SHOWN = 2000
-_CODE_BUDGET = 40000
+# Module results must stay below 64 kB: with many tasks less code is shown, and at last fewer tasks.
+_CODE_SHOWN = (2000, 1000, 400, 100, 0)
+_BUDGET = 48000
 
 
 class NotAnswered(Exception):
@@ -121,12 +123,25 @@ def _why_no_code(answer: Answer) -> str:
 
 def summary(reports: t.Sequence[TaskReport]) -> dict[str, t.Any]:
     """The module's result: tasks, counts, and a rate only where every task was run."""
-    shown = min(_CODE_SHOWN, _CODE_BUDGET // max(1, len(reports)))
     counts = {status: sum(report.worst.status == status for report in reports) for status in _STATUSES}
     return {
-        "tasks": [report.as_result(shown) for report in reports],
+        **_shown_tasks(reports),
         **{f"tasks_{status}": counts[status] for status in _STATUSES},
         "tasks_total": len(reports),
         "ok": not counts["not_run"],
         "pass_rate": None if counts["not_run"] or not reports else round(counts["passed"] / len(reports), 4),
     }
+
+
+def _shown_tasks(reports: t.Sequence[TaskReport]) -> dict[str, t.Any]:
+    for length in _CODE_SHOWN:
+        tasks = [report.as_result(length) for report in reports]
+        if len(json.dumps(tasks)) <= _BUDGET:
+            return {"tasks": tasks, "tasks_omitted": 0}
+    kept, size = [], 0
+    for task in tasks:
+        size += len(json.dumps(task)) + 2
+        if size > _BUDGET:
+            break
+        kept.append(task)
+    return {"tasks": kept, "tasks_omitted": len(reports) - len(kept)}

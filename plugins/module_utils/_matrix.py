@@ -189,7 +189,7 @@ class Matrix:
             "cells_omitted": omitted,
             "cells_done": len(state["cells"]),
             "cells_total": len(self.plan.cells()),
-            "new_cells": [_benchmark_record.result_cell(cell) for cell in self.measured_now[-20:]],
+            "new_cells": [_benchmark_record.result_cell(cell) for cell in self.measured_now[-10:]],
             "resumed_cells": state["resumed_cells"],
             "run_id": state["run_id"],
             "evidence_before": state["cells"][0]["evidence_before"] if state["cells"] else state["evidence_before"],

@@ -200,6 +200,10 @@ tasks:
     completion_tokens:
       description: Tokens of the answers.
       type: int
+tasks_omitted:
+  description: Tasks that are in the record but not in this result, which must stay small.
+  type: int
+  returned: always
 tasks_passed:
   description: Number of tasks that passed.
   type: int

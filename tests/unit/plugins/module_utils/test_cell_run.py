@@ -1,0 +1,188 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One cell from end to end, and every reason for which its figures do not count."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _cell_run
+from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import (
+    CellPlan,
+    CellRunner,
+    CellSettings,
+    Learnt,
+    ServerLoad,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
+from ansible_collections.llmops.sglang.plugins.module_utils._prompt_text import PromptText
+from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide, metric_sums
+from ansible_collections.llmops.sglang.tests.unit.fake_server import TEMPLATE_PREFIX, FakeServer
+
+SAME = {"invocation_id": "a" * 32, "n_restarts": 0, "sglang_version": "0.5.15"}
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch):
+    # A busy machine makes any client late; that it is told is tested apart.
+    monkeypatch.setattr(_cell_run._cell, "_LAG_FLOOR", 9.0)
+    monkeypatch.setattr(_cell_run._cell, "_USUAL_LAG_FLOOR", 9.0)
+    monkeypatch.setattr(_cell_run, "_IDLE_WAIT", 0.5)
+    monkeypatch.setattr(_cell_run, "_COUNTER_WAIT", 0.5)
+    monkeypatch.setattr(_cell_run, "_RUNNING_INTERVAL", 0.02)
+
+
+@contextlib.contextmanager
+def cell(plan=None, evidence=None, settings=None, learnt=None, **server):
+    """A function that measures one cell on a fake server, and the server."""
+    fake = FakeServer(**{"ttft": 0.02, "step": 0.005, **server})
+    try:
+        salts = itertools.count()
+        records = iter(evidence or itertools.repeat(SAME))
+        runner = CellRunner(
+            ServerSide(endpoint(fake.base_url, None, {})),
+            CellSettings(**{"model": "fake", "max_tokens": 33, "cell_timeout": 30.0, **(settings or {})}),
+            lambda name: PromptText(name, f"salt {next(salts)}"),
+            learnt or Learnt(),
+            lambda: dict(next(records)),
+        )
+        yield lambda: runner.measure(plan or CellPlan(60, 2, 1, 8, 2)), fake
+    finally:
+        fake.close()
+
+
+def reasons(**arguments):
+    with cell(**arguments) as (measure, dummy):
+        return measure()[0]["reasons"]
+
+
+def test_a_good_cell_is_valid_and_tells_what_it_measured():
+    learnt = Learnt()
+    with cell(learnt=learnt, metrics=True) as (measure, fake):
+        found, rows = measure()
+        truth = fake.truth()
+    assert (found["valid"], found["reasons"]) == (True, [])
+    assert (found["context"], found["concurrency"], found["run"], found["requests"], found["warmup_requests"]) == (
+        60,
+        2,
+        1,
+        8,
+        2,
+    )
+    assert found["prompt_tokens"]["mean"] == pytest.approx(60, abs=60 * 0.02 + 1)
+    assert found["acceptance_length"] == 4.0 and found["acceptance_source"] == "counters"
+    assert (found["cached_share"], found["shared_prefix_tokens"], found["cache_flushed"]) == (
+        0.0,
+        TEMPLATE_PREFIX,
+        True,
+    )
+    assert len(rows) == 8 and all(row["cell_id"] == found["cell_id"] and row["chunks"] for row in rows)
+    assert truth["flushes"] == 1
+    texts = [row["text"] for row in truth["requests"]]
+    assert len(set(texts)) == len(texts)
+    assert learnt.overhead == 11
+
+
+@pytest.mark.parametrize("api", ["completions", "generate"])
+def test_the_other_routes(api):
+    with cell(settings={"api": api}, spec=True) as (measure, dummy):
+        found = measure()[0]
+    assert found["valid"]
+    expected = (4.0, "per_request") if api == "generate" else (None, "unknown")
+    assert (found["acceptance_length"], found["acceptance_source"]) == expected
+
+
+def test_details_are_asked_for_where_the_server_has_them():
+    with cell(settings={"request_details": True, "max_tokens": 32}, details=True) as (measure, dummy):
+        found = measure()[0]
+    assert (found["acceptance_length"], found["acceptance_formula"]) == (4.0, "correct_drafts")
+
+
+def test_an_open_loop_cell():
+    with cell(CellPlan(60, None, 1, 10, 2), settings={"load_model": "open", "rate": 40.0}) as (measure, dummy):
+        found = measure()[0]
+    assert found["valid"] and found["concurrency"] is None and found["succeeded"] == 10
+
+
+@pytest.mark.parametrize("key", ["invocation_id", "n_restarts", "sglang_version"])
+def test_another_process_at_the_end(key):
+    after = {**SAME, key: "other"}
+    with cell(evidence=[SAME, after]) as (measure, dummy):
+        found = measure()[0]
+    assert found["reasons"] == ["evidence_changed"] and len(found["evidence_changes"]) == 1
+
+
+def test_failed_requests():
+    assert reasons(fault="in_band_error", fault_every=5) == ["errors"]
+
+
+def test_no_usage():
+    assert reasons(fault="no_usage", fault_every=5, usage="final") == ["no_usage"]
+
+
+def test_short_outputs_count_only_behind_the_natural_end():
+    short = {"fault": "eos", "fault_every": 1}
+    assert reasons(settings={"max_tokens": 80}, **short) == ["short_outputs"]
+    assert reasons(settings={"max_tokens": 80, "ignore_eos": False}, **short) == []
+
+
+def test_prompts_from_the_cache():
+    assert reasons(cached="all") == ["cached"]
+    assert reasons(cached="all", settings={"max_cached_share": 1.0}) == []
+
+
+def test_a_server_that_tells_nothing_of_its_cache():
+    with cell(cached="silent") as (measure, dummy):
+        found = measure()[0]
+    assert found["valid"] and found["cached_share"] is None
+
+
+def test_requests_of_others():
+    assert reasons(running_extra=3) == ["foreign_traffic"]
+
+
+def test_two_looks_in_a_row_tell_of_others():
+    seen = ServerLoad()
+    for running in (2, 3, 2, None, 3):
+        seen.note(running, 2)
+    assert not seen.foreign and seen.largest == 3
+    seen.note(3, 2)
+    assert seen.foreign
+
+
+def test_a_floor_needs_a_known_acceptance():
+    assert reasons(settings={"min_acceptance_length": 3.0}) == ["unknown_acceptance"]
+    with cell(settings={"min_acceptance_length": 5.0}, metrics=True) as (measure, dummy):
+        found = measure()[0]
+    assert found["valid"] and found["acceptance_floor_held"] is False
+
+
+def test_made_up_acceptance():
+    assert reasons(evidence=itertools.repeat({**SAME, "simulated_acceptance": True})) == ["simulated_acceptance"]
+
+
+def test_a_client_that_cannot_keep_up(monkeypatch):
+    monkeypatch.setattr(_cell_run._cell, "_CPU_CEILING", 0.0)
+    assert reasons() == ["client_saturated"]
+
+
+def test_a_cell_that_takes_too_long():
+    found = reasons(fault="drip", fault_every=5, settings={"cell_timeout": 1.5})
+    assert found == ["timeout"]
+
+
+def test_nobody_there():
+    with cell() as (measure, fake):
+        fake.close()
+        found = measure()[0]
+    assert found["reasons"] == ["errors"] and found["errors"] == {"refused": 8}
+
+
+def test_metrics_are_summed_over_data_ranks_and_taken_once_of_tensor_ranks():
+    text = "\n".join(
+        f'sglang:num_running_reqs{{dp_rank="{dp}",tp_rank="{tp}"}} {1 + dp}.0' for dp in (0, 1) for tp in (0, 1)
+    )
+    assert metric_sums("# HELP x y\n" + text + '\nother{a="b"} NaN\n')["sglang:num_running_reqs"] == 3.0

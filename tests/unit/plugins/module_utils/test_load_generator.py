@@ -1,0 +1,165 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The load generator against a server that knows the truth, and against every way in which one can lie."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import statistics
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _cell
+from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
+from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import LoadGenerator, arrivals
+from ansible_collections.llmops.sglang.tests.unit.fake_server import FakeServer
+
+
+@contextlib.contextmanager
+def serving(**settings):
+    server = FakeServer(**{"ttft": 0.06, "step": 0.012, **settings})
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def generator(server, api="chat", timeout=60.0, **connection):
+    return LoadGenerator(endpoint(server.base_url, connection.pop("api_key", None), connection), api, timeout)
+
+
+def body(api="chat", max_tokens=64, text="hello there"):
+    if api == "generate":
+        return {"text": text, "sampling_params": {"max_new_tokens": max_tokens}}
+    asked = {"max_tokens": max_tokens, "stream_options": {"continuous_usage_stats": True}}
+    return (
+        {**asked, "prompt": text}
+        if api == "completions"
+        else {**asked, "messages": [{"role": "user", "content": text}]}
+    )
+
+
+def truth(server, load):
+    """What the server really did: mean seconds from the sending to the first token, a token, and tokens a second.
+
+    Client and server are on one machine and so have one monotonic clock.
+    """
+    rows = {row["text"]: row["sent"] for row in server.truth()["requests"]}
+    sent = [(one.sent_at, rows[f"request {one.index}"]) for one in load.samples]
+    ttft = statistics.mean(chunks[0][0] - at for at, chunks in sent)
+    tpot = statistics.mean((chunks[-1][0] - chunks[0][0]) / sum(n for dummy, n in chunks[1:]) for dummy, chunks in sent)
+    span = max(chunks[-1][0] for dummy, chunks in sent) - min(at for at, dummy in sent)
+    return ttft, tpot, sum(n for dummy, chunks in sent for dummy2, n in chunks) / span
+
+
+def bodies(count, api="chat", max_tokens=64):
+    return [body(api, max_tokens, f"request {index}") for index in range(count)]
+
+
+@pytest.mark.parametrize(("api", "streams"), [("chat", 1), ("chat", 32), ("completions", 8), ("generate", 8)])
+def test_figures_are_those_of_the_server(api, streams):
+    with serving(pattern=[1, 7, 2, 6]) as server:
+        load = generator(server, api).closed_loop(bodies(max(4, 2 * streams), api), streams)
+        found = _cell.measures(load, 64)
+        ttft, tpot, rate = truth(server, load)
+    assert found["errors"] == {} and found["short_outputs"] == 0 and found["tpot_basis"] == "after_first_chunk"
+    assert found["ttft_ms"]["mean"] == pytest.approx(ttft * 1000, rel=0.1, abs=5)
+    assert found["tpot_ms"]["mean"] == pytest.approx(tpot * 1000, rel=0.05)
+    assert found["output_tokens_per_second"] == pytest.approx(rate, rel=0.05)
+    assert found["chunk_gap_ms"]["mean"] > 2 * found["tpot_ms"]["mean"]
+    assert load.max_in_flight == streams
+
+
+def test_a_first_chunk_of_many_tokens_does_not_make_the_server_faster():
+    with serving(first_chunk=16, pattern=[4]) as server:
+        load = generator(server).closed_loop(bodies(4, max_tokens=40), 2)
+        found = _cell.measures(load, 40)
+        tpot = truth(server, load)[1]
+    assert found["tpot_ms"]["mean"] == pytest.approx(tpot * 1000, rel=0.05)
+
+
+def test_a_stream_is_busy_from_one_request_to_the_next_on_one_connection():
+    with serving(ttft=0.0, step=0.0) as server:
+        load = generator(server).closed_loop([body(max_tokens=8)] * 20, 2)
+        assert len(server.truth()["requests"]) == 20
+    assert [sample.error for sample in load.samples] == [""] * 20
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("in_band_error", "in_band_error"),
+        ("empty", "no_token"),
+        ("no_usage", "no_usage"),
+        ("no_finish", "no_finish_reason"),
+        ("no_done", "no_end_of_stream"),
+        ("drop", "reset"),
+        ("http_500", "http_500"),
+    ],
+)
+def test_a_fault_is_one_failure_of_its_kind_and_touches_no_figure(fault, kind):
+    with serving(fault=fault, usage="final") as server:
+        load = generator(server).closed_loop([body()] * 16, 4)
+    found = _cell.measures(load, 64)
+    assert found["errors"] == {kind: 4}
+    assert (found["requests"], found["succeeded"]) == (16, 12)
+    assert found["completion_tokens"] == {"min": 64, "mean": 64.0, "max": 64}
+    assert found["ttft_ms"]["n"] == 12 and found["ttft_ms"]["min"] > 50
+    assert found["error_samples"][kind]
+
+
+def test_short_answers_are_counted_by_their_real_length():
+    with serving(fault="eos", fault_every=1) as server:
+        found = _cell.measures(generator(server).closed_loop([body(max_tokens=128)] * 8, 4), 128)
+    assert (found["errors"], found["short_outputs"], found["completion_tokens"]["max"]) == ({}, 8, 40)
+    assert found["finish_reasons"] == {"stop": 8}
+
+
+def test_a_thinking_model_has_its_first_token_before_its_first_content():
+    with serving(fault="reasoning", fault_every=1) as server:
+        load = generator(server).closed_loop(bodies(4), 4)
+        found = _cell.measures(load, 64)
+        ttft = truth(server, load)[0]
+    assert found["ttft_ms"]["mean"] == pytest.approx(ttft * 1000, rel=0.1, abs=5)
+    assert found["ttfo_ms"]["mean"] > found["ttft_ms"]["mean"] + 50
+
+
+def test_what_is_not_answered_in_time_is_a_timeout():
+    with serving(fault="drip") as server:
+        load = generator(server, timeout=1.5).closed_loop([body()] * 8, 4)
+    assert load.timed_out
+    assert _cell.measures(load, 64)["errors"] == {"timeout": 2}
+
+
+def test_nobody_there_is_refused():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        load = LoadGenerator(endpoint(f"http://127.0.0.1:{taken.getsockname()[1]}", None, {}), "chat", 10).closed_loop(
+            [body()] * 3, 2
+        )
+    assert _cell.measures(load, 64)["errors"] == {"refused": 3}
+
+
+def test_a_key_is_sent_and_not_shown():
+    with serving(api_key="sk-the-secret") as server:
+        assert _cell.measures(generator(server, api_key="sk-the-secret").closed_loop([body()], 1), 64)["errors"] == {}
+        wrong = generator(server, api_key="sk-the-other").closed_loop([body()], 1)
+    assert _cell.measures(wrong, 64)["errors"] == {"http_401": 1}
+    assert "sk-the-other" not in repr(wrong.samples)
+
+
+def test_an_open_loop_counts_from_the_scheduled_time():
+    with serving() as server:
+        load = generator(server).open_loop([body(max_tokens=8)] * 12, arrivals(12, 50.0, "constant", 0))
+    starts = [sample.clock_start for sample in sorted(load.samples, key=lambda one: one.index)]
+    assert [after - before for before, after in zip(starts, starts[1:])] == pytest.approx([0.02] * 11, abs=1e-6)
+    assert all(sample.sent_at >= sample.clock_start for sample in load.samples)
+
+
+def test_poisson_arrivals_have_their_rate_and_their_seed():
+    offsets = arrivals(4000, 5.0, "poisson", 1)
+    assert offsets == arrivals(4000, 5.0, "poisson", 1) != arrivals(4000, 5.0, "poisson", 2)
+    gaps = [after - before for before, after in zip(offsets, offsets[1:])]
+    assert statistics.mean(gaps) == pytest.approx(0.2, rel=0.1)
+    assert statistics.stdev(gaps) == pytest.approx(0.2, rel=0.1)
