@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import re
+import time
 import types
 
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.action import benchmark_matrix as action
-from ansible_collections.llmops.sglang.plugins.plugin_utils._progress import Progress
+from ansible_collections.llmops.sglang.plugins.plugin_utils import _progress
 
 
 def cell(context, valid=True):
@@ -47,13 +49,15 @@ def play(monkeypatch):
 
     def call(results, no_log=False, check_mode=False, **args):
         lines, calls, left = [], [], iter(results)
-        monkeypatch.setattr(action, "Display", lambda: types.SimpleNamespace(display=lines.append))
+        call.lines = lines
+        monkeypatch.setattr(_progress, "Display", lambda: types.SimpleNamespace(display=lines.append))
         plugin = action.ActionModule.__new__(action.ActionModule)
         plugin._task = types.SimpleNamespace(args=args, no_log=no_log, check_mode=check_mode, async_val=0)
 
-        def execute(name, module_args, task_vars):
-            calls.append(module_args)
-            return next(left)
+        def execute(module_name, module_args, task_vars):
+            calls.append(dict(module_args))
+            said = next(left)
+            return said() if callable(said) else said
 
         plugin._execute_module = execute
         monkeypatch.setattr(action.ActionBase, "run", lambda self, tmp, task_vars: {})
@@ -68,11 +72,11 @@ def test_slices_are_one_run_and_each_cell_has_a_line(play):
     assert result is last
     assert [call.get("run_id") for call in calls] == [None, "the-run"]
     assert all(call["slice_seconds"] > 0 and call["name"] == "sglang" for call in calls)
-    assert lines == [
-        "[web1] benchmark: context 60, concurrency 8, run 1: 941.0 tokens/s, 35.2 ms TTFT, 1.1 ms TPOT, acceptance 6.29",
-        "[web1] benchmark: context 1024, concurrency 8, run 1: INVALID (errors, timeout); 3 of 16 answered",
-        "[web1] benchmark: context 4096, concurrency 8, run 1: 941.0 tokens/s, 35.2 ms TTFT, 1.1 ms TPOT, acceptance 6.29",
-        "[web1] benchmark: record /results/r.json",
+    assert [re.sub(r"^\[ *\d+ s\] ", "", line) for line in lines] == [
+        "web1 sglang: context 60, concurrency 8, run 1: 941.0 tokens/s, 35.2 ms TTFT, 1.1 ms TPOT, acceptance 6.29",
+        "web1 sglang: context 1024, concurrency 8, run 1: INVALID (errors, timeout); 3 of 16 answered",
+        "web1 sglang: context 4096, concurrency 8, run 1: 941.0 tokens/s, 35.2 ms TTFT, 1.1 ms TPOT, acceptance 6.29",
+        "web1 sglang: record /results/r.json",
     ]
 
 
@@ -99,21 +103,11 @@ def test_it_is_not_for_async():
     assert action.ActionModule._supports_async is False
 
 
-def test_a_long_cell_has_a_line_each_interval():
-    lines = []
-    progress = Progress(lines.append, "web1", 0.05)
+def test_a_long_cell_has_a_line_each_interval(play):
+    def measuring():
+        while len(play.lines) < 2:
+            time.sleep(0.01)
+        return slice_of([cell(60)], 3)
 
-    def work():
-        while len(lines) < 3:
-            pass
-        return "done"
-
-    assert progress.during(work, lambda seconds: f"still {seconds >= 0}") == "done"
-    count = len(lines)
-    assert count >= 3 and set(lines) == {"[web1] still True"}
-
-
-def test_an_error_ends_the_lines():
-    progress = Progress(lambda line: None, "web1", 0.01)
-    with pytest.raises(ZeroDivisionError):
-        progress.during(lambda: 1 / 0, lambda seconds: "")
+    lines = play([measuring], progress_interval=0.05)[1]
+    assert all(line.endswith("measuring the first cell") for line in lines[:2])
