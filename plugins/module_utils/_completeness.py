@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
-from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, parse_properties
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, parse_properties
 
 Reason = tuple[str, str]
 COMPLETE: Reason = ("", "")
@@ -87,23 +89,17 @@ def output_settings(manager: Manager, name: str) -> dict[str, str]:
     return parse_properties(out)
 
 
-def journal_is_unreadable(manager: Manager, log: InvocationLog, state: t.Optional[UnitState]) -> bool:
-    """Whether this user sees no row of the manager at all, without journalctl saying so.
+def journal_is_unreadable(
+    log: InvocationLog, roots: t.Sequence[str] = ("/run/log/journal", "/var/log/journal")
+) -> bool:
+    """Whether this user may not read the system's journal, also where journalctl did not say so.
 
-    journalctl is silent about missing rights where the user has a journal of his own. The manager writes rows at every
-    boot, so that not one of them can be seen means that they may not be.
+    journalctl is silent about it where the user has a journal of his own (tried on 252). Anybody may list the directories.
     """
-    if log.not_allowed or log.service_entries or log.manager_lines or manager.scope == "user" or state is None:
+    if log.not_allowed or log.service_entries or log.manager_lines:
         return log.not_allowed
-    dummy, out, dummy2 = manager.run_command(
-        ["journalctl", "--output=json", "--no-pager", "--lines=1", "--output-fields=MESSAGE_ID", "_PID=1"],
-        environ_update=manager.command_environ,
-    )
-    seen_any = "{" in out
-    if seen_any:
-        return False
-    dummy, out, dummy2 = manager.run_command(["id", "-u"], environ_update=manager.command_environ)
-    return out.strip().isdigit() and out.strip() != "0"
+    files = [name for root in roots for name in glob.glob(f"{root}/*/system.journal")]
+    return bool(files) and not any(os.access(name, os.R_OK) for name in files)
 
 
 def _output_elsewhere(settings: t.Mapping[str, str]) -> str:

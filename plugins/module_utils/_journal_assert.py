@@ -150,13 +150,14 @@ class Assertion:
     def _unreadable(self) -> bool:
         """Whether to wait would be in vain because this user cannot read the journal."""
         assert self.reader is not None
-        return self.reader.log.not_allowed and not self.reader.log.service_entries
+        log = self.reader.log
+        return not log.service_entries and (log.not_allowed or (bool(self.manager) and journal_is_unreadable(log)))
 
     def _incompleteness(self) -> Reason:
         assert self.reader is not None
         log = self.reader.log
-        if self.manager and not log.service_entries:
-            log.not_allowed = journal_is_unreadable(self.manager, log, self.manager.show(self.unit))
+        if self.manager:
+            log.not_allowed = journal_is_unreadable(log)
         return incompleteness(log, self.settings)
 
     def _feed(self, lines: t.Sequence[Line]) -> None:

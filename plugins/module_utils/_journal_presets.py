@@ -16,6 +16,8 @@ READY = r"The server is fired up and ready to roll!$"
 
 
 class Forbidden(t.NamedTuple):
+    """What must not be said, with a line that says it."""
+
     title: str
     pattern: str
     sample: str

@@ -15,8 +15,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 LIMIT = 18 * 1024
 
-# How much is kept of lines, texts in fields, keys and passing results; the next row where the one before is too large.
-_STEPS = ((400, 200, 60, True), (240, 120, 20, True), (120, 60, 8, True), (120, 40, 4, False))
+# How much is kept of lines, texts in fields, keys and passing results: the first row with which the result is small enough.
+_STEPS = ((400, 200, 60, True), (240, 120, 20, True), (120, 60, 8, True), (60, 30, 4, False))
 
 EMPTY: dict[str, t.Any] = {
     "ok": False,
@@ -63,12 +63,15 @@ def compose(
     result = mask.value(result)
     for line_length, text_length, keys, passing in _STEPS:
         bounded = _bounded(result, line_length, text_length, keys, passing)
-        if len(json.dumps(bounded)) <= LIMIT:
-            break
-    else:
-        bounded["results"] = bounded["results"][:20]
-        bounded["log_tail"] = bounded["log_tail"][-3:]
+        if _size(bounded) <= LIMIT:
+            return bounded
+    while _size(bounded) > LIMIT and len(bounded["results"]) > 1:
+        bounded["results"] = bounded["results"][: len(bounded["results"]) // 2]
     return bounded
+
+
+def _size(result: t.Mapping[str, t.Any]) -> int:
+    return len(json.dumps(result))
 
 
 def _bounded(result: dict[str, t.Any], line: int, text: int, keys: int, passing: bool) -> dict[str, t.Any]:

@@ -7,6 +7,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import (
     LineAssembler,
     clean_text,
@@ -14,8 +17,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import
     parse_rows,
     split_lines,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def texts(*rows):
@@ -30,7 +31,10 @@ def texts(*rows):
         ("tab\there é ✓", ["tab\there é ✓"]),
         ("", [""]),
         (list(b"\x1b[1;33mcolour\x1b[0m x"), ["colour x"]),
-        (list(b"Loading 40%\rLoading 100%\r[t] Initialized X draft runner. a=1"), ["Loading 40%", "Loading 100%", "[t] Initialized X draft runner. a=1"]),
+        (
+            list(b"Loading 40%\rLoading 100%\r[t] Initialized X draft runner. a=1"),
+            ["Loading 40%", "Loading 100%", "[t] Initialized X draft runner. a=1"],
+        ),
         (list(b"bad \xff\xfe bytes"), ["bad \ufffd\ufffd bytes"]),
         (["one", list(b"t\x1b[0mwo")], ["one", "two"]),
         ("lone \ud800 surrogate \udcff", ["lone ? surrogate ?"]),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pathlib
 
 import pytest
+
 from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import draft_runner, last_telling, stage_of
 
 LOGS = pathlib.Path(__file__).parents[2] / "fixtures" / "logs"
@@ -54,7 +55,14 @@ def test_no_draft_runner():
 def test_the_stages_of_a_start_come_in_order():
     lines = lines_of("healthy/0.5.15-dflash-window")
     seen = list(dict.fromkeys(stage for stage in (stage_of(lines[:end]) for end in range(len(lines) + 1)) if stage))
-    order = ["arguments accepted", "loading weights", "draft runner made", "capturing graphs", "engine ready", "listening"]
+    order = [
+        "arguments accepted",
+        "loading weights",
+        "draft runner made",
+        "capturing graphs",
+        "engine ready",
+        "listening",
+    ]
     assert [stage for stage in seen if stage in order] == order
     assert seen[-1] == "says that it is ready"
 
@@ -73,7 +81,10 @@ def test_the_stages_of_a_start_come_in_order():
             "Capturing batches (bs=8 avail_mem=59.75 GB): 12%| 1/8",
         ),
         (['[2026-05-30 08:20:46] INFO:     127.0.0.1:1 - "GET /health HTTP/1.1" 503', "compiling a kernel"], ""),
-        (["compiling a kernel", '[2026-05-30 08:20:46] INFO:     127.0.0.1:1 - "GET / HTTP/1.1" 503'], "compiling a kernel"),
+        (
+            ["compiling a kernel", '[2026-05-30 08:20:46] INFO:     127.0.0.1:1 - "GET / HTTP/1.1" 503'],
+            "compiling a kernel",
+        ),
     ],
 )
 def test_the_line_worth_showing(lines, shown):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pathlib
 
 import pytest
+
 from ansible_collections.llmops.sglang.plugins.module_utils._log_failures import failure_of
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
@@ -80,9 +81,15 @@ def test_only_the_flag_of_a_usage_error_is_named():
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("launch_server.py: error: ambiguous option: --cuda-graph-bs could match --cuda-graph-bs-decode, --cuda-graph-bs-prefill", "ambiguous"),
+        (
+            "launch_server.py: error: ambiguous option: --cuda-graph-bs could match --cuda-graph-bs-decode, --cuda-graph-bs-prefill",
+            "ambiguous",
+        ),
         ("sglang serve: error: the following arguments are required: --model-path/--model", "--model-path"),
-        ("sglang serve: error: argument --load-format: invalid choice: 'x' (choose from 'auto', 'pt')", "invalid choice: 'x'."),
+        (
+            "sglang serve: error: argument --load-format: invalid choice: 'x' (choose from 'auto', 'pt')",
+            "invalid choice: 'x'.",
+        ),
         ("error: invalid argument: --no-such", "'--no-such'"),
     ],
 )
@@ -120,18 +127,37 @@ def test_lines_of_other_ranks_between_the_frames():
     ("lines", "wanted"),
     [
         ([f"{TS}Scheduler watchdog timeout (self.watchdog_timeout=300)"], "server_crashed"),
-        (["[2026-05-30 08:20:46] SIGQUIT received. signum=None, frame=None. It usually means one child failed."], "server_crashed"),
+        (
+            ["[2026-05-30 08:20:46] SIGQUIT received. signum=None, frame=None. It usually means one child failed."],
+            "server_crashed",
+        ),
         (["RuntimeError: Rank 0 scheduler died during initialization (exit code: -9). "], "server_crashed"),
         (["[2026-05-30 08:20:46] Initialization failed. warmup error: Traceback"], "server_crashed"),
         (["[rank0]: torch.distributed.DistBackendError: NCCL error in: x"], "server_crashed"),
         (["dist_init_port at 5000 is not available in 30 seconds. x"], "port_in_use"),
         (["llm.service: A process of this unit has been killed by the OOM killer."], "out_of_memory"),
-        ([f"{TS}Scheduler hit an exception: Traceback (most recent call last):", "  f", "ValueError: Model X does not implement "
-          "set_dflash_layers_to_capture, which is required for DFLASH."], "bad_arguments"),
-        (["[2026-05-30 08:20:46] server_args=ServerArgs(x='Traceback (most recent call last): error: ', y='out of memory')"], None),
-        (["[2026-05-30 08:20:46] SIGTERM received. signum=None frame=None. Draining requests and shutting down...",
-          "[2026-05-30 08:20:46] Subprocess scheduler_0 (pid=1) crashed with exit code -15. Triggering SIGQUIT for cleanup...",
-          "[2026-05-30 08:20:47] SIGQUIT received. signum=None, frame=None."], None),
+        (
+            [
+                f"{TS}Scheduler hit an exception: Traceback (most recent call last):",
+                "  f",
+                "ValueError: Model X does not implement set_dflash_layers_to_capture, which is required for DFLASH.",
+            ],
+            "bad_arguments",
+        ),
+        (
+            [
+                "[2026-05-30 08:20:46] server_args=ServerArgs(x='Traceback (most recent call last): error: ', y='out of memory')"
+            ],
+            None,
+        ),
+        (
+            [
+                "[2026-05-30 08:20:46] SIGTERM received. signum=None frame=None. Draining requests and shutting down...",
+                "[2026-05-30 08:20:46] Subprocess scheduler_0 (pid=1) crashed with exit code -15. Triggering SIGQUIT for cleanup...",
+                "[2026-05-30 08:20:47] SIGQUIT received. signum=None, frame=None.",
+            ],
+            None,
+        ),
         ([], None),
     ],
 )

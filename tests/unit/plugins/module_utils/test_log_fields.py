@@ -9,14 +9,23 @@ import pathlib
 import time
 
 import pytest
-from ansible_collections.llmops.sglang.plugins.module_utils._log_fields import parse_fields, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.llmops.sglang.plugins.module_utils._log_fields import parse_fields, typed
+
 LOGS = pathlib.Path(__file__).parents[2] / "fixtures" / "logs"
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,12}", fullmatch=True).filter(lambda name: name != "server_args")
-SCALARS = st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=8)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**12), 10**12)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=8
+)
 
 
 @pytest.mark.parametrize(
@@ -25,15 +34,27 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.di
         (
             "[2026-05-30 08:20:46 TP0] Initialized DDTREE draft runner. attention_backend=triton, model=DFlashDraftModel, "
             "block_size=8, draft_window_size=2048, compact_cache=True",
-            {"attention_backend": "triton", "model": "DFlashDraftModel", "block_size": 8, "draft_window_size": 2048, "compact_cache": True},
+            {
+                "attention_backend": "triton",
+                "model": "DFlashDraftModel",
+                "block_size": 8,
+                "draft_window_size": 2048,
+                "compact_cache": True,
+            },
         ),
         (
             "Load weight end. elapsed=0.11 s, type=Qwen3ForCausalLM, avail mem=62.26 GB, mem usage=0.06 GB.",
             {"elapsed": 0.11, "type": "Qwen3ForCausalLM", "avail_mem": 62.26, "mem_usage": 0.06},
         ),
-        ("DFLASH block size mismatch: using num_draft_tokens=8 but draft config block_size=16.", {"num_draft_tokens": 8, "block_size": 16}),
+        (
+            "DFLASH block size mismatch: using num_draft_tokens=8 but draft config block_size=16.",
+            {"num_draft_tokens": 8, "block_size": 16},
+        ),
         ("mask_token=<|MASK|>, mask_token_id=3, a==4, b!=5, c<=6", {"mask_token": "<|MASK|>", "mask_token_id": 3}),
-        ("resolved prefill.backend='disabled' (e.g. via --cuda-graph=off or so)", {"prefill.backend": "disabled", "cuda-graph": "off"}),
+        (
+            "resolved prefill.backend='disabled' (e.g. via --cuda-graph=off or so)",
+            {"prefill.backend": "disabled", "cuda-graph": "off"},
+        ),
         ("x=Config(a='1, b=2', c=[3]), d=4", {"x": "Config(a='1, b=2', c=[3])", "d": 4}),
         ("a=1, a=2", {"a": 1}),
         ("a=, b=None, c=-1e3, d=1e999, e=inf", {"a": "", "b": None, "c": -1000.0, "d": "1e999", "e": "inf"}),
@@ -50,7 +71,14 @@ def test_lines(text, fields):
 @pytest.mark.parametrize("opening", ["ServerArgs(model_path='/m x/y', ", "{'model_path': '/m x/y', "])
 def test_server_arguments(opening):
     call = opening.endswith("', ") and opening.startswith("S")
-    pairs = {"host": "0.0.0.0", "cuda_graph_bs": [1, 2, 4], "json": '{"a": "b, c=d"}', "quote": "it's", "tp_size": 2, "none": None}
+    pairs = {
+        "host": "0.0.0.0",
+        "cuda_graph_bs": [1, 2, 4],
+        "json": '{"a": "b, c=d"}',
+        "quote": "it's",
+        "tp_size": 2,
+        "none": None,
+    }
     body = ", ".join(f"{k}={v!r}" if call else f"{k!r}: {v!r}" for k, v in pairs.items())
     padding = ", ".join(f"p{i}='{'x' * 90}'" if call else f"'p{i}': '{'x' * 90}'" for i in range(95))
     mode = "mode=<Mode.A: 'a'>" if call else "'mode': <Mode.A: 'a'>"
@@ -99,8 +127,18 @@ def test_typed_reads_representations(value):
 
 @pytest.mark.parametrize(
     "text",
-    ["a=" + "(" * 200_000, "(" * 100_000 + "]" * 100_000, "a" * 400_000, "a=1 " * 100_000, "--" * 200_000, "a=<" * 100_000,
-     "server_args={" + "'a': 1, " * 50_000, "x='" + "\\" * 200_000, "a b=1, " * 50_000, "a=[" + "'" * 200_001],
+    [
+        "a=" + "(" * 200_000,
+        "(" * 100_000 + "]" * 100_000,
+        "a" * 400_000,
+        "a=1 " * 100_000,
+        "--" * 200_000,
+        "a=<" * 100_000,
+        "server_args={" + "'a': 1, " * 50_000,
+        "x='" + "\\" * 200_000,
+        "a b=1, " * 50_000,
+        "a=[" + "'" * 200_001,
+    ],
     ids=range(10),
 )
 def test_long_lines_take_linear_time(text):
