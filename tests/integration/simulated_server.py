@@ -58,7 +58,7 @@ class SimulatedServer:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SIM_", "SGLANG_", "SGL_"))}
         environment.update(FAST, PYTHONPATH=str(SIMULATOR), SIM_VERSION=version, SIM_FORK=fork)
         environment.update(env or {})
-        argv = [sys.executable, "-B", "-m", "sglang.launch_server", "--model-path", model, "--port", str(self.port), *args]
+        argv = [sys.executable, "-m", "sglang.launch_server", "--model-path", model, "--port", str(self.port), *args]
         with self.output.open("wb") as handle:
             self.process = subprocess.Popen(argv, stdout=handle, stderr=handle, env=environment, start_new_session=True)
 

@@ -29,13 +29,17 @@ def busy(server, pool, tokens=60):
     return future
 
 
-@pytest.mark.parametrize(("version", "status"), [("0.5.12", -9), ("0.5.15.post1", -9), ("0.5.18", -9), ("0.5.19", 0), ("0.5.23", 0)])
+@pytest.mark.parametrize(
+    ("version", "status"), [("0.5.12", -9), ("0.5.15.post1", -9), ("0.5.18", -9), ("0.5.19", 0), ("0.5.23", 0)]
+)
 def test_sigterm_idle(tmp_path, version, status):
     with SimulatedServer(tmp_path, version=version) as server:
         server.wait_ready().process.send_signal(signal.SIGTERM)
         assert server.wait_exit() == status
         assert "SIGTERM received. signum=None frame=None. Draining requests and shutting down..." in server.log
-        assert "Gracefully exiting... Remaining number of requests 0. Remaining requests remaining_rids=[]." in server.log
+        assert (
+            "Gracefully exiting... Remaining number of requests 0. Remaining requests remaining_rids=[]." in server.log
+        )
         assert ("Finished server process" in server.log) is (status == 0)
 
 
@@ -72,7 +76,9 @@ def test_steady_traffic_keeps_a_drain_open(tmp_path):
 
 @pytest.mark.parametrize("version", ["0.5.15.post1", "0.5.23"])
 def test_sigint_closes_the_listener_and_finishes_what_runs(tmp_path, version):
-    with SimulatedServer(tmp_path, *(DFLASH if version != "0.5.23" else ()), version=version, env={"SIM_STEP_MS": "20"}) as server:
+    with SimulatedServer(
+        tmp_path, *(DFLASH if version != "0.5.23" else ()), version=version, env={"SIM_STEP_MS": "20"}
+    ) as server:
         server.wait_ready()
         with concurrent.futures.ThreadPoolExecutor() as pool:
             stream = busy(server, pool)
@@ -82,9 +88,13 @@ def test_sigint_closes_the_listener_and_finishes_what_runs(tmp_path, version):
                 server.chat()
             assert stream.result().events[-1] == "[DONE]"
         assert server.wait_exit() == 0
-        tail = server.log[server.log.index("Shutting down"):]
+        tail = server.log[server.log.index("Shutting down") :]
         assert "Waiting for connections to close. (CTRL+C to force quit)" in tail
-        assert tail.index("Application shutdown complete.") < tail.index("Finished server process") < tail.index("include_parent=False")
+        assert (
+            tail.index("Application shutdown complete.")
+            < tail.index("Finished server process")
+            < tail.index("include_parent=False")
+        )
         assert "SIGTERM" not in tail
 
 
@@ -188,8 +198,15 @@ def test_a_taken_port_and_the_false_ready_line(tmp_path):
         with SimulatedServer(tmp_path, port=first.port) as second:
             assert second.wait_exit() == 1
             log = second.log
-            assert f"[Errno 98] error while attempting to bind on address ('127.0.0.1', {first.port}): address already in use" in log
-            assert log.index("Errno 98") < log.index("fired up and ready to roll!") < log.index("Application shutdown complete.")
+            assert (
+                f"[Errno 98] error while attempting to bind on address ('127.0.0.1', {first.port}): address already in use"
+                in log
+            )
+            assert (
+                log.index("Errno 98")
+                < log.index("fired up and ready to roll!")
+                < log.index("Application shutdown complete.")
+            )
             assert "Uvicorn running on" not in log
         with SimulatedServer(tmp_path, port=first.port, version="0.5.23") as third:
             third.wait_line("Errno 98")

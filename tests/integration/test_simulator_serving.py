@@ -27,7 +27,9 @@ PROMPTS = {
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    with SimulatedServer(tmp_path_factory.mktemp("plain"), *WINDOW, "--enable-metrics", "--enable-cache-report") as server:
+    with SimulatedServer(
+        tmp_path_factory.mktemp("plain"), *WINDOW, "--enable-metrics", "--enable-cache-report"
+    ) as server:
         yield server.wait_ready()
 
 
@@ -221,7 +223,9 @@ def test_32_streams_keep_the_schedule_and_the_truth_log_tells_it(tmp_path):
     for row in rows:
         assert row["completion_tokens"] == sum(row["chunk_sizes"]) == 121
         assert row["chunk_sizes"][1:] == [4] * 30 and row["verify_steps"] == 30
-    late = [moment - planned for row in rows for moment, planned in zip(row["chunk_monotonic"], row["scheduled_monotonic"])]
+    late = [
+        moment - planned for row in rows for moment, planned in zip(row["chunk_monotonic"], row["scheduled_monotonic"])
+    ]
     assert min(late) > -0.001
     assert statistics.median(late) < 0.01
 
@@ -299,7 +303,9 @@ def test_server_info_by_release(tmp_path, version, there, absent):
         window = "speculative_dflash_draft_window_size" if version == "0.5.11" else "speculative_draft_window_size"
         assert info[window] == 2048 and info["speculative_algorithm"] == "DFLASH"
         assert (info["max_running_requests"], info["api_key"], info["version"]) == (48, "k", version)
-        assert isinstance(info["internal_states"][0]["memory_usage"]["graph"], dict) is (version in ("0.5.20", "0.5.23"))
+        assert isinstance(info["internal_states"][0]["memory_usage"]["graph"], dict) is (
+            version in ("0.5.20", "0.5.23")
+        )
 
 
 def test_the_average_acceptance_shows_after_a_log_interval(tmp_path):
@@ -356,7 +362,7 @@ def test_lies_of_answers(tmp_path, lie):
             assert lied.headers["content-type"].startswith("text/html")
         elif lie == "truncated":
             with pytest.raises(ValueError):
-                lied.json
+                json.loads(lied.body)
         elif lie == "gzip":
             assert lied.body[:2] == b"\x1f\x8b"
         elif lie == "not_json":
@@ -413,7 +419,7 @@ def test_a_stream_hangs_in_the_middle(tmp_path):
 def test_an_answer_drips(tmp_path, fault):
     with serve(tmp_path, fault=fault) as server:
         answer = server.wait_ready().chat("Say OK", max_tokens=4)
-        assert answer.seconds > 1 and answer.json["usage"]
+        assert answer.seconds > 0.2 and answer.json["usage"]
 
 
 def test_a_connection_is_reset(tmp_path):

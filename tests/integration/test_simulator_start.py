@@ -42,7 +42,10 @@ def test_the_line_of_the_draft_runner_shows_the_window(tmp_path, version):
     log = started(tmp_path, *DFLASH, flag, "2048", "--speculative-num-draft-tokens", "8", version=version)
     assert re.search(
         PREFIX % "" + r"Initialized DFLASH draft runner\. attention_backend=\w+, model=DFlashDraftModel, "
-        r"block_size=8, draft_window_size=2048, compact_cache=True$", log, re.M)
+        r"block_size=8, draft_window_size=2048, compact_cache=True$",
+        log,
+        re.M,
+    )
 
 
 def test_without_the_flag_the_line_says_none(tmp_path):
@@ -107,7 +110,11 @@ def test_the_old_name_of_the_window_flag(tmp_path, version):
 @pytest.mark.parametrize(
     ("version", "args", "message"),
     [
-        ("0.5.11", ["--speculative-draft-window-size", "8"], "unrecognized arguments: --speculative-draft-window-size 8"),
+        (
+            "0.5.11",
+            ["--speculative-draft-window-size", "8"],
+            "unrecognized arguments: --speculative-draft-window-size 8",
+        ),
         ("0.5.10", ["--speculative-algorithm", "DFLASH"], "invalid choice: 'DFLASH'"),
         ("0.5.11", ["--speculative-algorithm", "dflash"], "invalid choice: 'dflash'"),
         ("0.5.15", ["--speculative-draft-window-size", "2k"], "invalid int value: '2k'"),
@@ -232,7 +239,9 @@ def test_the_port_is_closed_until_loaded_and_unready_until_warm(tmp_path):
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", server.port)) != 0
         server.wait_line("Uvicorn running on")
-        statuses = {path: server.get(path).status for path in ("/health", "/ready", "/ping", "/v1/models", "/server_info")}
+        statuses = {
+            path: server.get(path).status for path in ("/health", "/ready", "/ping", "/v1/models", "/server_info")
+        }
         assert statuses == {"/health": 503, "/ready": 503, "/ping": 503, "/v1/models": 200, "/server_info": 200}
         assert server.chat().status == 200
         server.wait_ready()
@@ -297,7 +306,9 @@ def test_a_start_can_hang_at_each_stage(tmp_path, stage):
 
 def test_a_start_can_lie(tmp_path):
     args = (*DFLASH, "--speculative-draft-window-size", "2048")
-    assert "draft_window_size=None, compact_cache=False" in started(tmp_path, *args, env={"SIM_FAULT": "draft:lie:window_none"})
+    assert "draft_window_size=None, compact_cache=False" in started(
+        tmp_path, *args, env={"SIM_FAULT": "draft:lie:window_none"}
+    )
     with SimulatedServer(tmp_path, env={"SIM_FAULT": "ready:lie:no_bind"}) as server:
         server.wait_ready()
         with pytest.raises(ConnectionRefusedError):

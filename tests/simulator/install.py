@@ -53,6 +53,8 @@ def install(dest, version, fork="", python=None):
     )
     with open(os.path.join(package, "installed.json"), "w", encoding="utf-8") as handle:
         json.dump({"version": version, "fork": fork}, handle)
+    # Compiled now, because the server's user may not write here.
+    subprocess.run([real, "-I", "-m", "compileall", "-q", package], check=True)
     for name in os.listdir(site):
         if name.startswith("sglang-") and name.endswith(".dist-info"):
             shutil.rmtree(os.path.join(site, name))

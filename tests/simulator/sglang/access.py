@@ -5,7 +5,21 @@
 from __future__ import annotations
 
 ADMIN_PATHS = frozenset(
-    ["/flush_cache", "/abort_request", "/start_profile", "/stop_profile", "/freeze_gc", "/pause_generation", "/continue_generation", "/set_internal_state", "/slow_down", "/configure_logging", "/load_lora_adapter", "/unload_lora_adapter", "/update_weights_from_disk"]
+    [
+        "/flush_cache",
+        "/abort_request",
+        "/start_profile",
+        "/stop_profile",
+        "/freeze_gc",
+        "/pause_generation",
+        "/continue_generation",
+        "/set_internal_state",
+        "/slow_down",
+        "/configure_logging",
+        "/load_lora_adapter",
+        "/unload_lora_adapter",
+        "/update_weights_from_disk",
+    ]
 )
 
 

@@ -22,7 +22,7 @@ def body_of(exchange):
 async def flush_cache(serving, exchange):
     engine = serving.engine
     await serving.scheduler_answers(exchange)
-    if engine.running or engine.waiting:
+    if engine.active or engine.waiting:
         return await exchange.reply(400, "Flush cache failed.\n")
     engine.cache.flush()
     engine.accept_length = None

@@ -257,7 +257,7 @@ def load_entry(serving):
     used = engine.used_tokens
     entry = {
         "dp_rank": 0,
-        "num_running_reqs": len(engine.running),
+        "num_running_reqs": len(engine.active),
         "num_waiting_reqs": len(engine.waiting),
         "num_waiting_uncached_tokens": 0,
         "num_used_tokens": used,
@@ -314,7 +314,7 @@ async def get_load(serving, exchange):
     engine = serving.engine
     entry = {
         "dp_rank": 0,
-        "num_reqs": len(engine.running) + len(engine.waiting),
+        "num_reqs": len(engine.active) + len(engine.waiting),
         "num_waiting_reqs": len(engine.waiting),
         "num_tokens": engine.used_tokens,
         "num_pending_tokens": 0,
@@ -326,7 +326,7 @@ async def get_load(serving, exchange):
 async def metrics_page(serving, exchange):
     if not serving.plan.args.get("enable_metrics"):
         return await exchange.json(404, NOT_FOUND)
-    text = metrics.page(serving.plan, serving.engine)
+    text = metrics.page(serving.plan, serving.engine, serving.http.answered)
     return await exchange.reply_chunked(200, text, "text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -13,6 +13,7 @@ import time
 import uuid
 
 from sglang import acceptance, answers, processes, tokens
+from sglang.metrics import Latencies
 from sglang.prefix_cache import PrefixCache
 
 
@@ -37,7 +38,7 @@ class Request:
         self.aborted = False
         self.arrived = time.time()
         self.arrived_clock = time.monotonic()
-        self.first_at = self.last_at = self.started_at = None
+        self.first_at = self.last_at = self.started_at = self.started_clock = None
         self.chunks = []
         self.queue = asyncio.Queue()
 
@@ -56,7 +57,7 @@ class Engine:
         self.plan, self.scheduler, self.truth_log = plan, scheduler, truth_log
         self.model = acceptance.AcceptanceModel(plan)
         self.cache = PrefixCache(not plan.args.get("disable_radix_cache"))
-        self.waiting, self.running, self.known = [], [], {}
+        self.waiting, self.prefilling, self.running, self.known = [], [], [], {}
         self.wake = asyncio.Event()
         self.hung = False
         self.totals = {"prompt": 0, "cached": 0, "generated": 0, "steps": 0, "drafts": 0, "requests": 0, "aborted": 0}
@@ -65,6 +66,7 @@ class Engine:
         self.accept_rate = 0.0
         self.throughput = 0.0
         self.last_output = 0.0
+        self.latencies = Latencies()
         self.cold_seconds = 0.0
 
     @property
@@ -121,17 +123,19 @@ class Engine:
         batch, self.waiting = self.waiting[:room], self.waiting[room:]
         if not batch:
             return now
+        self.prefilling = batch
         fresh = 0
         for request in batch:
             hashes = self.cache.hashes(request.pieces)
             request.cached = self.cache.match(hashes)
             self.cache.insert(hashes)
             fresh += len(request.pieces) - request.cached
-            request.started_at = time.time()
+            request.started_at, request.started_clock = time.time(), time.monotonic()
         self.print_prefill(batch, fresh)
         now = max(now, time.monotonic() - 0.002) + acceptance.prefill_seconds(self.plan, fresh) + self.cold_seconds
         self.cold_seconds = 0.0
         await self.until(now)
+        self.prefilling = []
         for request in batch:
             if request.aborted:
                 continue
@@ -162,6 +166,7 @@ class Engine:
         start, end = request.done, min(request.done + count, request.limit)
         request.done = end
         clock = time.monotonic()
+        self.latencies.token(request, clock, end - start)
         if request.first_at is None:
             request.first_at = clock
         request.last_at = self.last_output = clock
@@ -172,6 +177,7 @@ class Engine:
             if request in self.running:
                 self.running.remove(request)
             self.cache.insert(self.cache.hashes(request.pieces + request.output[:end]))
+            self.latencies.end(request, clock)
             self.record(request)
         request.queue.put_nowait((start, end, finished))
 
@@ -203,13 +209,29 @@ class Engine:
         pending = ", #pending-token: 0" if self.plan.release.since("0.5.15") else ""
         self.scheduler.print_line(
             "Prefill batch, #new-seq: %d, #new-token: %d, #cached-token: %d, token usage: %.2f, #running-req: %d, "
-            "#queue-req: %d%s, %s: False, input throughput (token/s): %.2f"
-            % (len(batch), fresh, cached, self.usage, len(self.running), len(self.waiting), pending, graph, fresh / 0.1)
+            "#queue-req: %d%s, %s: %s, input throughput (token/s): %.2f"
+            % (
+                len(batch),
+                fresh,
+                cached,
+                self.usage,
+                len(self.running),
+                len(self.waiting),
+                pending,
+                graph,
+                self.plan.prefill_graph,
+                fresh / 0.1,
+            )
         )
 
     @property
+    def active(self):
+        """Requests that have a place, those of the prefill in progress included."""
+        return self.running + self.prefilling
+
+    @property
     def used_tokens(self):
-        return sum(request.context for request in self.running)
+        return sum(request.context for request in self.active)
 
     @property
     def usage(self):

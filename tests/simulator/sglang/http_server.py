@@ -39,6 +39,8 @@ class Exchange:
 
     def _head(self, status, headers):
         self.answered = True
+        key = (self.method, self.path, status)
+        self.server.answered[key] = self.server.answered.get(key, 0) + 1
         phrase = HTTPStatus(status).phrase
         if self.server.log_access(self.path):
             log_lines.access(self.client, self.method, self.target, status, phrase)
@@ -124,6 +126,7 @@ class HttpServer:
         self.closing = False
         self.listener = None
         self.connections = {}
+        self.answered = {}
 
     def log_access(self, path):
         return not (self.excluded and path.startswith(self.excluded))

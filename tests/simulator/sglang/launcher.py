@@ -12,7 +12,6 @@ import time
 
 from sglang import command_line, exceptions, log_lines, processes, resolution, scheduler_process
 from sglang.faults import Faults, strike_process
-from sglang.release import installed
 from sglang.settings import Settings
 
 RESOLVE_FRAMES = [
@@ -52,9 +51,8 @@ class Child:
 class Launcher:
     """One server from its first line to its last."""
 
-    def __init__(self, argv):
-        self.argv = argv
-        self.release = installed()
+    def __init__(self, release, argv):
+        self.release, self.argv = release, argv
         self.settings = Settings()
         self.faults = Faults()
         self.plan = None
@@ -74,13 +72,6 @@ class Launcher:
 
     def prepare(self):
         """Everything before the first child; sets the plan or exits."""
-        if self.release.since("0.5.10"):
-            script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch_server.py")
-            log_lines.raw(
-                "%s:55: UserWarning: 'python -m sglang.launch_server' is still supported, but 'sglang serve' is the "
-                "recommended entrypoint.\n  Example: sglang serve --model-path <model> [options]\n  warnings.warn("
-                % script
-            )
         time.sleep(self.settings.import_seconds)
         self.fault("import")
         try:
@@ -91,8 +82,6 @@ class Launcher:
             self.refuse(error.kind, str(error))
         except ValueError as error:
             self.refuse("ValueError", str(error))
-        for warning in self.plan.warnings:
-            log_lines.log(warning)
         self.print_server_args()
 
     def refuse(self, kind, message):
@@ -102,8 +91,6 @@ class Launcher:
         sys.exit(1)
 
     def print_server_args(self):
-        if self.plan.args.get("attention_backend") == "torch_native":
-            log_lines.log("Cuda graph is disabled because of using torch native attention backend")
         if self.release.since("0.5.11"):
             log_lines.log("Fail to set RLIMIT_NOFILE: current limit exceeds maximum limit")
         shown = {name: value for name, value in self.plan.args.items() if name != "config"}

@@ -1,9 +1,10 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From parsed arguments to a plan: SGLang's start-up rules, its warnings and its resolved values."""
+"""From parsed arguments to a plan: SGLang's start-up rules, its resolved values, and the warnings on the way."""
 
 from __future__ import annotations
 
+from sglang import log_lines
 from sglang.model_files import ModelFiles
 
 
@@ -24,7 +25,6 @@ class Plan:
 
     def __init__(self, release, settings, args):
         self.release, self.settings, self.args = release, settings, args
-        self.warnings = []
         self.target = ModelFiles(args["model_path"])
         self.draft = None
         self.algorithm = None
@@ -60,6 +60,16 @@ class Plan:
         return (self.draft.sliding_window or 2048) if self.draft is not None else 0
 
     @property
+    def graphs_off(self):
+        return bool(self.args.get("disable_cuda_graph")) or self.device == "cpu"
+
+    @property
+    def prefill_graph(self):
+        """True when the target's prefill runs as a graph (0.5.15 and later, unless switched off)."""
+        switched_off = self.args.get("cuda_graph_backend_prefill") == "disabled"
+        return self.release.since("0.5.15") and not self.graphs_off and not switched_off
+
+    @property
     def max_running(self):
         return int(self.args["max_running_requests"])
 
@@ -77,6 +87,8 @@ def resolve(release, settings, args):
         raise Refused("Both --ssl-keyfile and --ssl-certfile must be specified together.")
     if plan.dp > 1 and (args.get("nnodes") or 1) > 1 and not args.get("enable_dp_attention"):
         raise Refused("multi-node data parallel is not supported unless dp attention!", "AssertionError")
+    if args.get("attention_backend") == "torch_native":
+        log_lines.log("Cuda graph is disabled because of using torch native attention backend")
     if args.get("disable_cuda_graph") is None:
         args["disable_cuda_graph"] = False
     _speculative(plan)
@@ -110,18 +122,18 @@ def _speculative(plan):
         _block_draft(plan, word, window)
     else:
         if window is not None and word != "EAGLE3" and release.since("0.5.13"):
-            plan.warnings.append("--speculative-draft-window-size has no effect with speculative_algorithm=%s." % word)
+            log_lines.log("--speculative-draft-window-size has no effect with speculative_algorithm=%s." % word)
         plan.draft = ModelFiles(args.get("speculative_draft_model_path") or plan.target.path)
         plan.block_size = int(args.get("speculative_num_draft_tokens") or 4)
         args["speculative_num_draft_tokens"] = plan.block_size
     if args.get("max_running_requests") is None:
-        plan.warnings.append(
+        log_lines.log(
             "Max running requests is reset to 48 for speculative decoding. "
             "You can override this by explicitly setting --max-running-requests."
         )
         args["max_running_requests"] = 48
     if plan.linear_block and not release.since("0.5.14"):
-        plan.warnings.append(
+        log_lines.log(
             "Overlap scheduler is disabled when using %s speculative decoding (spec v2 is not supported yet)." % word
         )
         args["disable_overlap_schedule"] = True
@@ -147,7 +159,7 @@ def _block_draft(plan, word, window):
     for name in ("num_steps", "eagle_topk"):
         value = args.get("speculative_" + name)
         if value not in (None, 1):
-            plan.warnings.append(
+            log_lines.log(
                 "%s only supports speculative_%s == 1; overriding speculative_%s=%s to 1." % (word, name, name, value)
             )
         args["speculative_" + name] = 1
@@ -167,7 +179,7 @@ def _block_draft(plan, word, window):
     if args.get("speculative_draft_sink_size") is not None and window is None:
         raise Refused("--speculative-draft-sink-size requires --speculative-draft-window-size.")
     if args.get("enable_mixed_chunk") and not release.since("0.5.19"):
-        plan.warnings.append("Mixed chunked prefill is disabled because of using dflash speculative decoding.")
+        log_lines.log("Mixed chunked prefill is disabled because of using dflash speculative decoding.")
         args["enable_mixed_chunk"] = False
     if release.fork:
         plan.budget = args.get("speculative_%s_budget" % release.fork)
@@ -189,7 +201,7 @@ def _block_size(plan, word):
     if chosen is None:
         chosen = plan.draft.block_size
     if chosen is None:
-        plan.warnings.append("speculative_num_draft_tokens is not set; defaulting to 16 for %s." % word)
+        log_lines.log("speculative_num_draft_tokens is not set; defaulting to 16 for %s." % word)
         chosen = 16
     plan.block_size = int(chosen)
     args["speculative_num_draft_tokens"] = plan.block_size

@@ -149,12 +149,9 @@ class SchedulerStartup:
         sizes = [1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 96, 128, 192, 256]
         return [size for size in sizes if size <= top] or [1]
 
-    def graphs_off(self):
-        return bool(self.plan.args.get("disable_cuda_graph")) or self.plan.device == "cpu"
-
     def graphs_old(self):
         self.fault("graphs")
-        if self.graphs_off():
+        if self.plan.graphs_off:
             return
         sizes = self.batch_sizes()
         self.log("Capture cuda graph begin. This can take up to several minutes. avail mem=%.2f GB" % (self.free / 2))
@@ -187,7 +184,7 @@ class SchedulerStartup:
         roles = ["target", "draft"] if plan.linear_block else ["target"]
         for role in roles:
             self.prefill_graph(role)
-            if self.graphs_off():
+            if self.plan.graphs_off:
                 continue
             if role == "draft" and self.release.since("0.5.15"):
                 tp = " (tp=%d)" % plan.tp if self.release.since("0.5.16") else ""
@@ -199,7 +196,7 @@ class SchedulerStartup:
         """From 0.5.15 on the target's prefill is captured too, unless that is switched off."""
         if not self.release.since("0.5.15"):
             return
-        if self.graphs_off() or self.plan.args.get("cuda_graph_backend_prefill") == "disabled":
+        if not self.plan.prefill_graph:
             self.log(
                 "Disable prefill CUDA graph because cuda_graph_config resolved prefill.backend='disabled' "
                 "(e.g. via --cuda-graph-backend-prefill=disabled or auto-disable rules)."

@@ -142,7 +142,8 @@ class Serving:
         log_lines.uvicorn("Waiting for application startup.")
         if self.plan.target.sampling_defaults:
             log_lines.log(
-                "Using default chat sampling params from model generation config: %r" % self.plan.target.sampling_defaults
+                "Using default chat sampling params from model generation config: %r"
+                % self.plan.target.sampling_defaults
             )
         log_lines.log("Using fallback token IDs for yes/no (9693/2152)")
         engine_task = asyncio.ensure_future(self.engine.run())

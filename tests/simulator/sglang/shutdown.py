@@ -89,13 +89,13 @@ class Shutdown:
         http = self.serving.http
         http.stop_listening()
         await asyncio.sleep(0.1 * self.pace)
-        said = False
+        said, generating = False, bool(self.serving.engine.known)
         while http.connections and self.interrupts < 2:
             if not said:
                 log_lines.uvicorn("Waiting for connections to close. (CTRL+C to force quit)")
                 said = True
             await asyncio.sleep(0.05)
-        if said and self.interrupts < 2:
+        if generating and self.interrupts < 2:
             log_lines.uvicorn("Waiting for background tasks to complete. (CTRL+C to force quit)")
         log_lines.uvicorn("Waiting for application shutdown.")
         log_lines.uvicorn("Application shutdown complete.")
