@@ -9,7 +9,13 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _evidence
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
+    answering,
+    listening_sockets,
+    local_addresses,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Endpoint
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, ownership
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
@@ -37,7 +43,16 @@ class BenchmarkTarget:
         if not state.exists:
             assert self.manager is not None
             raise self.manager.no_such_unit(state)
-        if state.running or not required:
+        if not required:
+            return
+        if state.running:
+            owner = self._owner(state)
+            if owner.foreign:
+                raise Failure(
+                    "foreign_listener",
+                    f"Port {self.side.server.port} is answered by {owner.who()} and not by the unit '{self.name}': end that "
+                    "process, or give the unit another port.",
+                )
             return
         word = "inactive" if state.invocation_id else "never_started"
         raise Failure(
@@ -46,10 +61,17 @@ class BenchmarkTarget:
             "to measure: start it and wait for generation first.",
         )
 
+    def _owner(self, state: UnitState) -> Ownership:
+        """Whose process answers; unknown where that is another machine."""
+        server = self.side.server
+        sockets = answering(listening_sockets(server.port) or [], local_addresses(server.host))
+        return ownership(sockets, state) if sockets else Ownership()
+
     def evidence(self) -> dict[str, t.Any]:
         """What runs now, and whether its acceptance is made up."""
         state = self.manager.show(self.name) if self.manager and self.name else None
         record = _evidence.collect(self.manager, self.name, self.side.get, state=state)
+        record["listener_owned"] = self._owner(state).owned if state is not None else "unknown"
         if record.get("simulated_acceptance") is None and state is not None:
             # Another user's process hides its environment; the unit's settings are readable.
             record["simulated_acceptance"] = bool(self.manager.environment(self.name).get(_SIMULATED))

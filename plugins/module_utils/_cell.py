@@ -131,7 +131,7 @@ def client_health(load: Load, done: t.Sequence[RequestSample]) -> dict[str, t.An
         "loop_lag_p99_allowed_ms": _ms(allowed),
         "cpu_share": round(load.cpu_share, 3),
         "max_in_flight": load.max_in_flight,
-        "saturated": late or load.cpu_share > _CPU_CEILING,
+        "saturated": bool(done) and (late or load.cpu_share > _CPU_CEILING),
     }
 
 

@@ -134,6 +134,8 @@ class CellRunner:
         share = _cell.cached_share(load.samples, self.learnt.shared_prefix, delta.cached_tokens)
         cell.update(_acceptance_keys(acceptance, self.settings.min_acceptance_length))
         changed = changes(before, after)
+        if "no" in (before.get("listener_owned"), after.get("listener_owned")):
+            changed.append("the port is held by a process outside of the unit")
         cell.update(
             cell_id=uuid.uuid4().hex[:16],
             cached_share=None if share is None else round(share, 5),

@@ -115,6 +115,12 @@ def test_another_process_at_the_end(key):
     assert found["reasons"] == ["evidence_changed"] and len(found["evidence_changes"]) == 1
 
 
+def test_a_process_outside_of_the_unit_answers():
+    with cell(evidence=[SAME, {**SAME, "listener_owned": "no"}]) as (measure, dummy):
+        found = measure()[0]
+    assert found["reasons"] == ["evidence_changed"] and "outside" in found["evidence_changes"][0]
+
+
 def test_failed_requests():
     assert reasons(fault="in_band_error", fault_every=5) == ["errors"]
 

@@ -1,0 +1,91 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which process a benchmark measures, and what it refuses to measure."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _benchmark_target
+from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_target import BenchmarkTarget
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
+
+RUNNING = {
+    "LoadState": "loaded",
+    "ActiveState": "active",
+    "SubState": "running",
+    "MainPID": "1",
+    "InvocationID": "a" * 32,
+    "NRestarts": "0",
+}
+
+
+class Units:
+    """A service manager with one unit."""
+
+    scope = "system"
+
+    def __init__(self, properties, environment=None):
+        self.properties = properties
+        self.environ = environment or {}
+
+    def show(self, name):
+        return UnitState(name, dict(self.properties))
+
+    def environment(self, name):
+        return self.environ
+
+    def no_such_unit(self, state):
+        return Failure("no_such_unit", f"There is no unit '{state.name}' on this host.")
+
+
+@pytest.fixture
+def target(monkeypatch):
+    def make(properties=None, required=True, owner=None, environment=None):
+        monkeypatch.setattr(BenchmarkTarget, "_owner", lambda self, state: owner or Ownership("yes", 1))
+        monkeypatch.setattr(_benchmark_target.ServerSide, "get", lambda self, path: None)
+        units = Units({**RUNNING, **(properties or {})}, environment)
+        server = endpoint("http://127.0.0.1:1", None, {})
+        return BenchmarkTarget(server, units, "llm.service", required)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("properties", "failure_class"),
+    [
+        ({"LoadState": "not-found"}, "no_such_unit"),
+        ({"MainPID": "0", "ActiveState": "inactive"}, "inactive"),
+        ({"MainPID": "0", "ActiveState": "inactive", "InvocationID": ""}, "never_started"),
+    ],
+)
+def test_a_unit_that_does_not_run_is_not_measured(target, properties, failure_class):
+    with pytest.raises(Failure) as caught:
+        target(properties)
+    assert caught.value.failure_class == failure_class and "llm.service" in caught.value.msg
+
+
+def test_another_process_on_the_port_is_not_measured(target):
+    with pytest.raises(Failure) as caught:
+        target(owner=Ownership("no", 77, "old.service", "python -m other"))
+    assert caught.value.failure_class == "foreign_listener" and "old.service" in caught.value.msg
+
+
+def test_without_proof_it_is_only_noted(target):
+    found = target(required=False, owner=Ownership("no", 77)).evidence()
+    assert (found["listener_owned"], found["invocation_id"]) == ("no", "a" * 32)
+
+
+@pytest.mark.parametrize(("environment", "simulated"), [({}, False), ({"SGLANG_SIMULATE_ACC_LEN": "4"}, True)])
+def test_made_up_acceptance_shows_in_the_unit_where_the_process_is_hidden(target, monkeypatch, environment, simulated):
+    monkeypatch.setattr(_benchmark_target._evidence, "read_environ", lambda *words: None)
+    assert target(environment=environment).evidence()["simulated_acceptance"] is simulated
+
+
+def test_nobody_who_answers_is_told_at_once(target):
+    with pytest.raises(Failure) as caught:
+        target().model("chat", None)
+    assert caught.value.failure_class == "connection_refused"
