@@ -52,7 +52,7 @@ CODE = {
     "word_count": (
         "def word_count(text):\n"
         "    counts = {}\n"
-        "    for word in text.split():\n"
+        "    for word in text.lower().split():\n"
         "        counts[word] = counts.get(word, 0) + 1\n"
         "    return counts\n"
     ),
