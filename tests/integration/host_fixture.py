@@ -1,0 +1,21 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One set of real hosts for a whole session of tests."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from host_set import HostSet
+
+
+@pytest.fixture(scope="session")
+def hosts(tmp_path_factory):
+    """Two hosts, host1 and host2, that go with this pytest process, however it ends."""
+    made = HostSet(f"t{os.getpid()}", ["host1", "host2"], tmp_path_factory.mktemp("hosts"), owner_pid=os.getpid())
+    created = made.create()
+    if created.returncode:
+        pytest.fail(f"the test hosts could not be made:\n{created.stdout}\n{created.stderr}")
+    yield made
+    made.destroy()

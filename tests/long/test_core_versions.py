@@ -1,0 +1,68 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The main job under every ansible-core that the collection promises to work with."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+CLONE = pathlib.Path(__file__).resolve().parents[2]
+# The newest Python that each core supports on a controller.
+CORES = {"2.16": "3.12", "2.17": "3.12", "2.18": "3.13", "2.19": "3.13", "2.20": "3.13", "2.21": "3.13"}
+SIMULATOR = "/opt/core-versions-sim"
+
+
+def python_of(version):
+    roots = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"), "versions").glob(f"{version}.*")
+    for candidate in [*(str(root / "bin/python") for root in roots), shutil.which(f"python{version}")]:
+        if candidate and subprocess.run([candidate, "-c", ""], check=False).returncode == 0:
+            return candidate
+    pytest.fail(f"Python {version} is needed for this test and is not on this machine")
+    return None
+
+
+@pytest.fixture(params=sorted(CORES))
+def core(request):
+    """The folder with the programs of one core; the environment is kept between runs."""
+    venv = pathlib.Path(os.environ["LLMOPS_SGLANG_CACHE"]) / f"core-{request.param}"
+    if not (venv / ".complete").exists():
+        shutil.rmtree(venv, ignore_errors=True)
+        subprocess.run([python_of(CORES[request.param]), "-m", "venv", str(venv)], check=True)
+        install = [str(venv / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+        subprocess.run([*install, f"ansible-core=={request.param}.*"], check=True)
+        (venv / ".complete").touch()
+    return venv / "bin"
+
+
+def test_the_main_job_twice(hosts, core, tmp_path):
+    install = f"python3 {hosts.repository}/tests/simulator/install.py {SIMULATOR} --version 0.5.15.post1 --python /usr/bin/python3"
+    done = hosts.ssh("host1", f"test -e {SIMULATOR} || {install}")
+    assert done.returncode == 0, done.stderr
+    variables = {
+        "server_name": "sglang-core",
+        "server_python": f"{SIMULATOR}/bin/python",
+        "server_args": {"model_path": "org/model", "port": 4301, "max_running_requests": 8},
+        "server_speculative": {"algorithm": "DFLASH", "draft_model_path": "org/draft", "draft_window_size": 2048},
+        "server_environment": {"SIM_LOAD_SECONDS": "1", "SIM_PACE": "0.2", "SIM_STEP_MS": "150"},
+        "server_wait": {"timeout": 60, "require_speculation": True},
+        "benchmark_results_dir": str(tmp_path / "records"),
+        "benchmark_matrix": {"contexts": [60], "concurrency": [1], "max_tokens": 16, "requests": 2},
+    }
+    inventory = tmp_path / "inventory.yml"
+    inventory.write_text(yaml.safe_dump({"sglang": {"hosts": {"host1": {}}, "vars": variables}}))
+    words = [str(core / "ansible-playbook"), "-i", str(hosts.inventory), "-i", str(inventory), "playbooks/site.yml"]
+    for run in (1, 2):
+        done = subprocess.run(words, cwd=CLONE, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "host1 sglang-core: ready" in done.stdout
+        if run == 2:
+            assert "changed=0" in done.stdout
+    assert "[WARNING]: Deprecat" not in done.stdout + done.stderr
+    sys.stdout.write(done.stdout[-300:])
