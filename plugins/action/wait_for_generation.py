@@ -18,6 +18,8 @@ DEFAULT_TIMEOUT = 1800.0
 DEFAULT_INTERVAL = 15.0
 # The length of a slice where no line is wanted.
 SILENT_SLICE = 60.0
+# Starting a slice costs about a second; between two of them the lines are shown all the same.
+SHORTEST_SLICE = 3.0
 RECONNECT_PAUSE = 2.0
 
 
@@ -35,9 +37,10 @@ class ActionModule(ActionBase):
         interval = _number(args.get("progress_interval"), DEFAULT_INTERVAL)
         deadline = time.monotonic() + _number(args.get("timeout"), DEFAULT_TIMEOUT)
         lines = ProgressLines(self._subject(args, task_vars), 0 if self._task.no_log else interval)
+        seconds = max(interval, SHORTEST_SLICE) if interval > 0 else SILENT_SLICE
         begun = time.monotonic()
         with lines:
-            result = self._slices(args, task_vars, interval if interval > 0 else SILENT_SLICE, deadline, lines)
+            result = self._slices(args, task_vars, seconds, deadline, lines)
         if "elapsed" in result:
             result["elapsed"] = round(time.monotonic() - begun, 3)
         return result

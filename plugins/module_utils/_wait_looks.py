@@ -96,6 +96,9 @@ class Looks:
         looping = verdict.failure_class == "crash_loop"
         asked = self.options.fail_fast and (verdict.ask_log or looping)
         finding = self.host.failure(state, final=True) if asked else None
+        if finding and finding[0] == "port_in_use" and self.owner is None:
+            sockets = self.host.sockets()
+            self.owner = self.host.ownership(sockets, state) if sockets else None
         if finding and verdict.ask_log:
             self._end(finding[0], f"{self._cause(finding)} (unit '{state.name}', {how_it_ended(state)})")
         else:

@@ -9,6 +9,7 @@ import json
 import pathlib
 
 import pytest
+
 from ansible_collections.llmops.sglang.plugins.module_utils._answer import (
     BadAnswer,
     read_generation,

@@ -14,6 +14,7 @@ import threading
 import time
 
 import pytest
+
 from ansible_collections.llmops.sglang.plugins.module_utils import _http_client
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError

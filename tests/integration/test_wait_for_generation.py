@@ -1,0 +1,311 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""wait_for_generation against the stand-in server under real systemd."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import time
+
+import pytest
+import yaml
+
+FAST = "SIM_LOAD_SECONDS=0.5 SIM_WARMUP_SECONDS=0.2"
+DFLASH = "--speculative-algorithm DFLASH --speculative-draft-model-path org/draft --speculative-num-draft-tokens 8"
+OUTCOMES = {"generated", "refused", "reset", "timeout", "http_error", "bad_answer", "tls_error", "not_ready"}
+KEYS = set(
+    [
+        "changed",
+        "ok",
+        "elapsed",
+        "attempts",
+        "outcomes",
+        "last_error",
+        "stages",
+        "invocation_id",
+        "main_pid",
+        "listener",
+        "models",
+        "generated_from",
+        "text",
+        "finish_reason",
+        "usage",
+        "warmups",
+        "expected_elapsed",
+        "base_url",
+        "log_tail",
+        "skipped_reason",
+        "failure_class",
+    ]
+)
+PORTS = iter(range(31000, 31900, 10))
+
+
+class Server:
+    """The stand-in as a unit of its own on host1."""
+
+    def __init__(self, hosts, name):
+        self.hosts, self.name, self.port = hosts, name, next(PORTS)
+
+    def write(self, environment=FAST, arguments="", extra="", **more):
+        port = more.get("port", self.port)
+        text = textwrap.dedent(f"""\
+            [Unit]
+            StartLimitIntervalSec=0
+            [Service]
+            Type=exec
+            Environment=PYTHONPATH={self.hosts.repository}/tests/simulator PYTHONUNBUFFERED=1 SIM_PACE=1 {environment}
+            ExecStart=/usr/bin/python3 -B -m sglang.launch_server --model-path org/model --port {port} {arguments}
+            KillMode=mixed
+            KillSignal=SIGINT
+            TimeoutStopSec=10
+            {extra}
+            """)
+        file = f"/etc/systemd/system/{self.name}.service"
+        self.shell(f"cat > {file} <<'END'\n{text}END\nsystemctl daemon-reload")
+        return self
+
+    def start(self):
+        self.shell(f"systemctl restart {self.name}")
+        return self
+
+    def shell(self, command, check=True):
+        done = self.hosts.ssh("host1", command)
+        assert done.returncode == 0 or not check, done.stderr + done.stdout
+        return done.stdout.strip()
+
+    def wait(self, check=False, user=None, **options):
+        args = {"name": self.name, "timeout": 40, "progress_interval": 0, **options}
+        result = self.hosts.run_module("host1", "llmops.sglang.wait_for_generation", args, check=check, user=user)
+        assert set(result) >= KEYS, KEYS - set(result)
+        assert set(result["outcomes"]) == OUTCOMES and result["changed"] is False
+        assert len(result["log_tail"]) <= 10 and all(len(line) <= 400 for line in result["log_tail"])
+        return result
+
+    def fails(self, failure_class, **options):
+        result = self.wait(**options)
+        assert result["failed"] and result["ok"] is False
+        assert result["failure_class"] == failure_class, (result["failure_class"], result["msg"], result["log_tail"])
+        return result
+
+    def ready(self, **options):
+        result = self.wait(**options)
+        assert result["ok"] is True, (result.get("failure_class"), result.get("msg"), result["log_tail"])
+        return result
+
+    def property(self, name):
+        return self.shell(f"systemctl show --value -p {name} {self.name}")
+
+    def background(self, name, command):
+        """Run *command* on the host outside the unit, as a unit of its own."""
+        self.shell(f"systemd-run --quiet --unit={name} {command}")
+
+
+@pytest.fixture
+def server(hosts, request):
+    made = Server(hosts, "wait-" + re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:50])
+    yield made
+    made.shell(f"systemctl kill -s KILL {made.name}; systemctl stop {made.name}", check=False)
+    made.shell(f"systemctl stop '{made.name}*'; systemctl disable {made.name}", check=False)
+    made.shell(f"rm -rf /etc/systemd/system/{made.name}.service*", check=False)
+
+
+def test_ready_is_this_invocation_with_speculation_and_warmups(server):
+    server.write(arguments=DFLASH).start()
+    result = server.ready(
+        require_speculation=True, warmup_contexts=[200, 800], warmup_concurrency=4, expected_model="org/model"
+    )
+    assert result["invocation_id"] == server.property("InvocationID") and str(result["main_pid"]) == server.property(
+        "MainPID"
+    )
+    assert result["listener"]["owned"] == "yes" and result["listener"]["unit"] == f"{server.name}.service"
+    assert result["models"] == ["org/model"] and result["generated_from"] == "content" and result["text"]
+    stages = result["stages"]
+    order = ["process_started", "port_bound", "first_http_answer", "first_generation", "ready"]
+    assert [stages[name] for name in order] == sorted(stages[name] for name in order)
+    assert stages["port_bound"] < 10 and "warmup_context_800" in stages and "warmup_concurrency_4" in stages
+    tokens = {one["size"]: one["prompt_tokens"] for one in result["warmups"] if one["kind"] == "context"}
+    assert all(0.5 * size <= counted <= 1.2 * size for size, counted in tokens.items()), tokens
+
+
+def test_a_server_without_speculation_is_told(server):
+    server.write().start()
+    assert "verify step" in server.fails("no_speculation", require_speculation=True, timeout=6)["msg"]
+
+
+@pytest.mark.parametrize(
+    "options", [{"stream": True}, {"api": "completions"}, {"api": "generate"}, {"api": "generate", "stream": True}]
+)
+def test_every_api_and_streams(server, options):
+    server.write(arguments=DFLASH).start()
+    result = server.ready(**options)
+    assert result["generated_from"] == "content" and result["usage"]["completion_tokens"] > 0
+
+
+def test_a_name_with_a_typing_error_offers_the_right_one(server):
+    server.write()
+    result = server.hosts.run_module(
+        "host1", "llmops.sglang.wait_for_generation", {"name": server.name.replace("wait", "wiat")}
+    )
+    assert result["failure_class"] == "no_such_unit" and server.name in result["msg"] and result["elapsed"] < 10
+
+
+def test_a_unit_that_was_never_started_and_one_that_was_stopped(server):
+    server.write()
+    server.fails("never_started")
+    # systemd forgets the invocation of a stopped unit, unless something wants that unit.
+    server.shell(f"systemctl add-wants multi-user.target {server.name}")
+    server.start()
+    server.shell(f"systemctl stop {server.name}")
+    server.fails("inactive")
+
+
+def test_not_restarted_though_it_generates(server):
+    server.write().start()
+    invocation = server.ready()["invocation_id"]
+    dashed = "-".join((invocation[:8], invocation[8:12], invocation[12:16], invocation[16:20], invocation[20:])).upper()
+    assert server.fails("not_restarted", previous_invocation_id=dashed)["attempts"] == 0
+    server.start()
+    result = server.ready(previous_invocation_id=invocation)
+    assert result["invocation_id"] != invocation
+
+
+def test_a_process_of_another_unit_that_answers_is_told(server):
+    other = f"{server.name}-old"
+    command = f"-p Environment=PYTHONPATH={server.hosts.repository}/tests/simulator /usr/bin/python3 -B -m sglang.launch_server"
+    server.background(other, f"{command} --model-path org/model --port {server.port}")
+    server.write("SIM_LOAD_SECONDS=60").start()
+    result = server.fails("foreign_listener")
+    assert f"{other}.service" in result["msg"] and result["listener"]["owned"] == "no" and result["attempts"] == 0
+    assert str(result["listener"]["pid"]) == server.shell(f"systemctl show --value -p MainPID {other}")
+
+
+def test_a_taken_port_is_told_though_the_ready_line_shows(server):
+    other = f"{server.name}-old"
+    command = f"-p Environment=PYTHONPATH={server.hosts.repository}/tests/simulator /usr/bin/python3 -B -m sglang.launch_server"
+    server.background(other, f"{command} --model-path org/model --port {server.port}")
+    server.wait(base_url=f"http://127.0.0.1:{server.port}", name=None)
+    server.write().start()
+    result = server.fails("port_in_use")
+    assert f"{other}.service" in result["msg"] and result["attempts"] == 0 and result["log_tail"]
+
+
+def test_a_lingering_process_of_the_last_invocation_is_waited_for(server):
+    # With KillMode=none the old process stays in the unit's control group and goes on answering everything.
+    server.write("SIM_LOAD_SECONDS=6", extra="KillMode=none").start()
+    first = server.ready()
+    server.shell(f"systemctl restart {server.name}")
+    assert server.property("MainPID") != str(first["main_pid"])
+    server.background(
+        f"{server.name}-kill", f"--on-active=3 --timer-property=AccuracySec=10ms kill -KILL {first['main_pid']}"
+    )
+    result = server.ready(previous_invocation_id=first["invocation_id"])
+    assert result["invocation_id"] != first["invocation_id"] and result["listener"]["owned"] == "yes"
+    assert result["attempts"] == result["outcomes"]["generated"] == 2 and str(result["main_pid"]) == server.property(
+        "MainPID"
+    )
+
+
+def test_crash_loop(server):
+    server.write("SIM_LOAD_SECONDS=0.3 SIM_FAULT=load:crash:7", extra="Restart=always\nRestartSec=0.2").start()
+    result = server.fails("crash_loop", max_restarts=1, timeout=600)
+    assert result["elapsed"] < 30 and "exit status 7" in result["msg"] and result["log_tail"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "extra", "failure_class", "word"),
+    [
+        (FAST, "--speculative-window-sizzle 2048", "", "bad_arguments", "--speculative-window-sizzle"),
+        (
+            FAST,
+            "--speculative-window-sizzle 2048",
+            "Restart=always\nRestartSec=0.2",
+            "bad_arguments",
+            "--speculative-window",
+        ),
+        (f"{FAST} SIM_FAULT=load:crash:SIGKILL", "", "", "server_crashed", "-9"),
+        (f"{FAST} SIM_FAULT=load:crash:7", "", "", "server_crashed", "exit code 7"),
+        (f"{FAST} SIM_FAULT=import:crash:7", "", "", "gave_up", "exit status 7"),
+        (f"{FAST} SIM_FAULT=import:crash:SIGSEGV", "", "", "server_crashed", "SIGSEGV"),
+    ],
+)
+def test_a_start_that_fails_is_told_at_once(server, environment, arguments, extra, failure_class, word):
+    server.write(environment, arguments, extra).start()
+    result = server.fails(failure_class)
+    assert result["elapsed"] < 12 and word in result["msg"] and "usage" not in result["msg"] and result["log_tail"]
+
+
+@pytest.mark.parametrize("victim", ["sglang::schedul", "sglang::detoken"])
+def test_a_killed_child_is_told_in_seconds(server, victim):
+    server.write(f"{FAST} SIM_FAULT=serving:hang", DFLASH).start()
+    # Nothing is ever generated: the wait is under way when the child dies.
+    server.background(f"{server.name}-kill", f"--on-active=4 --timer-property=AccuracySec=10ms pkill -KILL {victim}")
+    began = time.monotonic()
+    result = server.fails("server_crashed", timeout=90, request_timeout=60)
+    assert time.monotonic() - began < 15
+    assert "sglang" in result["msg"] or "Subprocess" in result["msg"] or "exit code" in result["msg"], result["msg"]
+
+
+def test_check_mode_sends_nothing(server):
+    log = f"/run/{server.name}.log"
+    server.write(f"{FAST} SIM_TRUTH_LOG={log}").start()
+    server.ready()
+    before = server.shell(f"cat {log}")
+    result = server.wait(check=True)
+    assert result["ok"] is None and result["skipped_reason"] and not result.get("failed")
+    assert result["invocation_id"] == server.property("InvocationID") and result["attempts"] == 0
+    assert server.shell(f"cat {log}") == before
+
+
+def test_the_key_comes_from_a_file_and_shows_nowhere(server):
+    key = "sk-integration-secret"
+    server.write(arguments=f"--api-key {key}").start()
+    server.shell(f"umask 077; echo {key} > /run/{server.name}.key; echo wrong-key-here > /run/{server.name}.wrong")
+    result = server.ready(api_key_file=f"/run/{server.name}.key")
+    assert key not in str(result)
+    result = server.fails("unauthorized", api_key_file=f"/run/{server.name}.wrong")
+    assert result["attempts"] <= 2 and key not in str(result) and "wrong-key-here" not in str(result)
+
+
+def test_a_user_who_cannot_see_the_owner_is_not_told_ready(server):
+    server.write().start()
+    server.ready()
+    result = server.wait(user="operator")
+    assert result["failure_class"] in ("no_permission", "foreign_listener"), result
+    assert result["listener"]["owned"] == "unknown" and result["failed"]
+    result = server.wait(user="operator", require_owner=False)
+    assert result["ok"] is True and result["listener"]["owned"] == "unknown"
+
+
+def test_an_earlier_start_tells_how_long_the_next_will_take(server):
+    server.write().start()
+    first = server.ready()
+    server.start()
+    again = server.ready(previous_invocation_id=first["invocation_id"])
+    if first["stages"]["port_bound"] < first["stages"]["ready"]:
+        assert again["expected_elapsed"] is None or again["expected_elapsed"] == pytest.approx(
+            first["stages"]["ready"], abs=0.1
+        )
+
+
+def test_lines_are_shown_while_it_waits(server, tmp_path):
+    server.write("SIM_LOAD_SECONDS=8").start()
+    play = {
+        "hosts": "host1",
+        "gather_facts": False,
+        "tasks": [
+            {"llmops.sglang.wait_for_generation": {"name": server.name, "timeout": 60, "progress_interval": 3}},
+            {"llmops.sglang.wait_for_generation": {"name": server.name, "timeout": 60, "progress_interval": 0}},
+            {"llmops.sglang.wait_for_generation": {"name": server.name, "progress_interval": 1}, "no_log": True},
+        ],
+    }
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+    done = server.hosts.playbook(tmp_path / "play.yml")
+    assert done.returncode == 0, done.stdout
+    lines = re.findall(rf"^\[ *(\d+) s\] host1 {server.name}: (.*)$", done.stdout, re.MULTILINE)
+    assert lines[-1][1] == "ready" and len(lines) >= 3, done.stdout
+    seconds = [int(line[0]) for line in lines]
+    assert all(after - before <= 5 for before, after in zip(seconds, seconds[1:])), lines
+    assert any("loading" in text or "graphs" in text or "arguments" in text for _seconds, text in lines), lines
+    assert len([text for _seconds, text in lines if text == "ready"]) == 1

@@ -1,0 +1,161 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action plugin over scripted slices: what it hands on, shows, retries and returns."""
+
+from __future__ import annotations
+
+import time
+import types
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+
+from ansible_collections.llmops.sglang.plugins.action import wait_for_generation as action
+from ansible_collections.llmops.sglang.plugins.plugin_utils import _progress
+
+
+class Shown:
+    def __init__(self):
+        self.lines = []
+
+    def display(self, line, **_kwargs):
+        self.lines.append(line)
+
+
+def waiting(stage, state=1, detail="", expected=None):
+    return {
+        "changed": False,
+        "slice_state": {"n": state},
+        "progress": {"stage": stage, "detail": detail, "expected": expected},
+    }
+
+
+READY = {"ok": True, "changed": False, "elapsed": 1.0, "progress": {"stage": "ready", "detail": "", "expected": 30.0}}
+FAILED = {"ok": False, "failed": True, "elapsed": 1.0, "msg": "no", "progress": {"stage": "loading", "detail": ""}}
+
+
+@pytest.fixture
+def run(monkeypatch):
+    shown = Shown()
+    monkeypatch.setattr(_progress, "Display", lambda: shown)
+    monkeypatch.setattr(action, "RECONNECT_PAUSE", 0.01)
+
+    def call(slices, args=None, no_log=False, check=False, delegate_to=None, connection=None):
+        sent = []
+        slices = list(slices)
+
+        class Scripted(action.ActionModule):
+            def _execute_module(self, module_name=None, module_args=None, task_vars=None, **_kwargs):
+                sent.append((module_name, module_args))
+                said = slices.pop(0)
+                if isinstance(said, Exception):
+                    raise said
+                return said() if callable(said) else dict(said)
+
+        task = types.SimpleNamespace(
+            args={"name": "sglang", **(args or {})},
+            no_log=no_log,
+            check_mode=check,
+            delegate_to=delegate_to,
+            async_val=0,
+            diff=False,
+        )
+        connection = connection or types.SimpleNamespace()
+        connection._shell = types.SimpleNamespace(tmpdir="/nowhere")
+        plugin = Scripted(task, connection, types.SimpleNamespace(check_mode=check), None, None, None)
+        return plugin.run(None, {"inventory_hostname": "gpu1"}), sent, shown.lines
+
+    return call
+
+
+def test_slices_share_their_memory_and_the_result_is_the_last(run):
+    result, sent, lines = run([waiting("loading weights 34 %", 1, expected=300), waiting("listening", 2), READY])
+    assert [args.get("slice_state") for _name, args in sent] == [None, {"n": 1}, {"n": 2}]
+    assert all(args["slice_seconds"] == 15 and name == "llmops.sglang.wait_for_generation" for name, args in sent)
+    assert result["ok"] is True and "progress" not in result and "slice_state" not in result
+    assert [line.partition("] ")[2] for line in lines] == [
+        "gpu1 sglang: loading weights 34 % (usually ready at about 300 s)",
+        "gpu1 sglang: listening",
+        "gpu1 sglang: ready",
+    ]
+
+
+def test_an_unchanged_stage_is_not_repeated_before_its_time(run):
+    _result, _sent, lines = run([waiting("starting"), waiting("starting"), waiting("starting"), READY])
+    assert len(lines) == 2
+
+
+def test_a_slice_that_takes_long_is_spoken_of_meanwhile(run):
+    def slow():
+        time.sleep(0.75)
+        return dict(READY)
+
+    _result, _sent, lines = run([waiting("listening"), slow], {"progress_interval": 0.2})
+    assert len(lines) >= 4 and all("listening" in line for line in lines[:-1]) and "ready" in lines[-1]
+
+
+@pytest.mark.parametrize("options", [{"args": {"progress_interval": 0}}, {"no_log": True}])
+def test_silence(run, options):
+    result, sent, lines = run([waiting("starting"), READY], **options)
+    assert lines == [] and result["ok"] is True
+    assert sent[0][1]["slice_seconds"] == (60 if "args" in options else 15)
+
+
+def test_slices_are_not_shorter_than_their_start_is_worth(run):
+    _result, sent, _lines = run([READY], {"progress_interval": 1})
+    assert sent[0][1]["slice_seconds"] == 3
+
+
+def test_a_failure_is_handed_on_as_it_is(run):
+    result, _sent, lines = run([waiting("starting"), FAILED])
+    assert result["failed"] and result["msg"] == "no" and "progress" not in result and len(lines) == 1
+
+
+def test_check_mode_runs_the_module_once_without_slices(run):
+    _result, sent, lines = run([{"ok": None, "changed": False}], check=True)
+    assert sent == [("llmops.sglang.wait_for_generation", {"name": "sglang"})] and lines == []
+
+
+def test_what_the_user_puts_into_the_internal_options_is_dropped(run):
+    _result, sent, _lines = run([READY], {"slice_state": {"n": 9}, "slice_seconds": 1})
+    assert sent[0][1]["slice_state"] is None and sent[0][1]["slice_seconds"] == 15
+
+
+def test_a_lost_connection_is_tried_again_with_what_was_known(run):
+    resets = []
+    connection = types.SimpleNamespace(reset=lambda: resets.append(1))
+    slices = [waiting("starting", 5), AnsibleConnectionFailure("gone"), AnsibleConnectionFailure("gone"), READY]
+    result, sent, lines = run(slices, connection=connection)
+    assert result["ok"] is True and len(resets) == 2 and sent[-1][1]["slice_state"] == {"n": 5}
+    assert any("connection lost" in line for line in lines)
+
+
+def test_a_connection_that_never_worked_is_the_callers_affair(run):
+    with pytest.raises(AnsibleConnectionFailure):
+        run([AnsibleConnectionFailure("no route")])
+
+
+def test_a_connection_that_stays_away_ends_at_the_deadline(run):
+    with pytest.raises(AnsibleConnectionFailure):
+        run([waiting("starting")] + [AnsibleConnectionFailure("gone")] * 1000, {"timeout": 0.1})
+
+
+def test_the_line_names_host_and_delegate(run):
+    _result, _sent, lines = run([READY], delegate_to="localhost")
+    assert "gpu1 -> localhost sglang: ready" in lines[0]
+
+
+def test_the_internal_options_are_not_in_the_shown_invocation(run):
+    said = {**READY, "invocation": {"module_args": {"name": "sglang", "slice_state": {}, "slice_seconds": 15}}}
+    result, _sent, _lines = run([said])
+    assert result["invocation"]["module_args"] == {"name": "sglang"}
+
+
+@pytest.mark.parametrize("odd", ["soon", None, [], {}])
+def test_odd_numbers_are_left_to_the_module(run, odd):
+    result, _sent, _lines = run([FAILED], {"timeout": odd, "progress_interval": odd})
+    assert result["failed"]
+
+
+def test_the_module_is_refused_in_the_background():
+    assert action.ActionModule._supports_async is False and action.ActionModule._supports_check_mode is True

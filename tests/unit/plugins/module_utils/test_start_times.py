@@ -1,0 +1,90 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The file of earlier starts: bounded, private, and never in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _start_times
+from ansible_collections.llmops.sglang.plugins.module_utils._start_times import (
+    StartTimes,
+    configuration_key,
+    default_path,
+)
+
+
+@pytest.fixture
+def times(tmp_path):
+    return StartTimes(str(tmp_path / "deep" / "start-times.json"))
+
+
+def test_the_median_of_earlier_starts(times):
+    assert times.expected("a") is None
+    for seconds in (10, 300, 20):
+        assert times.add("a", seconds)
+    assert times.expected("a") == 20 and times.expected("b") is None
+
+
+def test_only_its_owner_may_read_it(times):
+    times.add("a", 1)
+    assert stat.S_IMODE(os.stat(times.path).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(os.path.dirname(times.path)).st_mode) == 0o700
+
+
+def test_it_stays_small(times):
+    for number in range(60):
+        times.add(f"key{number}", 1)
+    for number in range(30):
+        times.add("key59", number + 1)
+    kept = json.loads(open(times.path, encoding="utf-8").read())
+    assert len(kept) == 50 and "key0" not in kept and len(kept["key59"]) == 10 and kept["key59"][-1] == 30
+
+
+@pytest.mark.parametrize(
+    "damage", ["", "{", "[1]", '{"a": 3}', '{"a": ["x", null, true, -1, 1e99]}', "\x00", "[" * 99999]
+)
+def test_damage_is_no_obstacle(times, damage):
+    times.add("a", 1)
+    with open(times.path, "w", encoding="utf-8") as handle:
+        handle.write(damage)
+    assert times.expected("a") is None
+    assert times.add("a", 7) and times.expected("a") == 7
+
+
+def test_a_place_that_cannot_be_written_is_no_obstacle(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert StartTimes(str(tmp_path / "file" / "start-times.json")).add("a", 1) is False
+
+
+def test_somebody_elses_lock_is_not_waited_for(times):
+    import fcntl
+
+    times.add("a", 1)
+    with open(times.path + ".lock", "w", encoding="utf-8") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        assert times.add("a", 9) is False
+    assert times.add("a", 9) is True
+
+
+def test_the_key_hides_the_command_line_and_tells_configurations_apart():
+    key = configuration_key("u.service", ["python", "--api-key", "secret"])
+    assert "secret" not in key and key == configuration_key("u.service", ["python", "--api-key", "secret"])
+    assert (
+        len(
+            {key, configuration_key("v.service", ["python", "--api-key", "secret"]), configuration_key("u.service", [])}
+        )
+        == 3
+    )
+
+
+def test_where_it_lies(monkeypatch, tmp_path):
+    monkeypatch.setattr(_start_times.os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert default_path() == str(tmp_path / "llmops-sglang" / "start-times.json")
+    monkeypatch.setattr(_start_times.os, "geteuid", lambda: 0)
+    assert default_path().startswith("/var/lib/")
