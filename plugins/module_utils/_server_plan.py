@@ -39,11 +39,12 @@ class CommandPlan:
     table: FlagTable
     words: list[str]
     environment: dict[str, str]
-    warnings: list[str]
 
 
-def plan_command(params: Params, run_command: RunCommand, store: t.Optional[HelpStore] = None) -> CommandPlan:
-    """Plan the command line of one server.
+def plan_command(
+    params: Params, run_command: RunCommand, warnings: list[str], store: t.Optional[HelpStore] = None
+) -> CommandPlan:
+    """Plan the command line of one server; *warnings* takes the warnings as they come up.
 
     :raises Failure: ``unknown_flag``, ``rule_violated`` or ``unit_invalid``; nothing has been written then.
     """
@@ -51,7 +52,6 @@ def plan_command(params: Params, run_command: RunCommand, store: t.Optional[Help
     environment = environment_of(params["environment"] or {})
     flag_names = checked_flag_names(params["flag_names"] or {})
     args, speculative, extra = params["args"] or {}, params["speculative"] or {}, params["extra_args"] or []
-    warnings: list[str] = []
     install = _install(params, run_command, environment, local, warnings)
     version = install.version
     table = _table(params, run_command, environment, install, store, warnings)
@@ -71,7 +71,7 @@ def plan_command(params: Params, run_command: RunCommand, store: t.Optional[Help
     budget = speculative.get("tree_budget")
     start = Start(arguments, table.version, drafter, environment, budget if isinstance(budget, int) else None)
     warnings += check(start, local)
-    return CommandPlan(version, table, [params["python"], *ENTRY_POINT, *server_words], environment, warnings)
+    return CommandPlan(version, table, [params["python"], *ENTRY_POINT, *server_words], environment)
 
 
 def environment_of(environment: t.Mapping[str, t.Any]) -> dict[str, str]:

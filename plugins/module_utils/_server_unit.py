@@ -61,15 +61,24 @@ class ServerUnit:
     :arg run_command: ``AnsibleModule.run_command``.
     :arg writer: what writes files; not used in check mode.
     :arg tmpdir: a directory for a moment's files.
+    :arg warnings: takes the warnings as they come up.
     """
 
-    def __init__(self, params: Params, run_command: RunCommand, writer: Writer, check_mode: bool, tmpdir: str) -> None:
+    def __init__(
+        self,
+        params: Params,
+        run_command: RunCommand,
+        writer: Writer,
+        check_mode: bool,
+        tmpdir: str,
+        warnings: list[str],
+    ) -> None:
         self.params = params
         self.run_command = run_command
         self.writer = writer
         self.check_mode = check_mode
         self.tmpdir = tmpdir
-        self.warnings: list[str] = []
+        self.warnings = warnings
         self.name = unit_name(params["name"])
         self.place = place_of(self.name, params["scope"], params["style"], params["dest_dir"])
         self.manager = self._manager()
@@ -85,8 +94,7 @@ class ServerUnit:
         self._check_owner_options()
         before = self._before()
         old_argv = self._old_argv(before)
-        command = plan_command(self.params, self.run_command, kept_help(self.writer, self.check_mode))
-        self.warnings += command.warnings
+        command = plan_command(self.params, self.run_command, self.warnings, kept_help(self.writer, self.check_mode))
         files = secret_files({key: self.params[key] for key in KEYS}, self.params["environment_secrets"] or {})
         plan = self._unit_plan(command, files)
         text = render(plan)
@@ -246,7 +254,9 @@ class ServerUnit:
         for directory in dict.fromkeys(directories):
             for path in sorted(glob.glob(os.path.join(glob.escape(directory), f"{self.name}.d", "*.conf"))):
                 later = self.params["style"] == "unit" or os.path.basename(path) > os.path.basename(self.place.path)
-                if path != self.place.path and later and exec_start_of(read_text(path) or ""):
+                if path == self.place.path or not later or not os.access(path, os.R_OK):
+                    continue
+                if exec_start_of(read_text(path) or ""):
                     self.warnings.append(f"The drop-in '{path}' sets ExecStart= after this file and wins: remove it.")
 
     def _secrets_differ(self, files: SecretFiles) -> bool:

@@ -291,14 +291,22 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec=ARGUMENT_SPEC, required_if=[("state", "present", ("python",))], supports_check_mode=True
     )
+    warnings: list[str] = []
     try:
-        server = ServerUnit(module.params, module.run_command, Writer(module), module.check_mode, module.tmpdir)
+        server = ServerUnit(
+            module.params, module.run_command, Writer(module), module.check_mode, module.tmpdir, warnings
+        )
         result = server.present() if module.params["state"] == "present" else server.absent()
     except Failure as failure:
+        warn(module, warnings)
         fail_module(module, failure)
-    for warning in server.warnings:
-        module.warn(warning)
+    warn(module, warnings)
     module.exit_json(**result)
+
+
+def warn(module: AnsibleModule, warnings: list[str]) -> None:
+    for warning in dict.fromkeys(warnings):
+        module.warn(warning)
 
 
 if __name__ == "__main__":
