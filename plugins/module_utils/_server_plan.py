@@ -65,6 +65,8 @@ def plan_command(
     for name, value in args.items():
         words.add(Entry(f"args.{name}", name, value, flag_names.get(name, "")))
     warnings += words.warnings + check_extra(extra, table, set(flag_names.values()))
+    again = set(_flags.arguments_of(words.words(), table=table)) & set(_flags.arguments_of(extra, table=table))
+    warnings += [f"'extra_args' sets {name} again and wins: set it in one place." for name in sorted(again)]
     server_words = [*words.words(), *extra]
     arguments = _flags.arguments_of(server_words, table=table)
     _check_needed(params, arguments, table)

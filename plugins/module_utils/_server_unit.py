@@ -82,6 +82,7 @@ class ServerUnit:
         self.name = unit_name(params["name"])
         self.place = place_of(self.name, params["scope"], params["style"], params["dest_dir"])
         self.manager = self._manager()
+        self.systemd = self._systemd_version()
         self.mask = Mask(
             [*(params[key] for key in KEYS), *(str(v) for v in (params["environment_secrets"] or {}).values())]
         )
@@ -202,7 +203,7 @@ class ServerUnit:
 
     def _unit_plan(self, command: CommandPlan, files: SecretFiles) -> UnitPlan:
         config = os.path.join(self.place.final_secrets, CONFIG_FILE) if files.config else ""
-        by_credential = self._systemd_version() >= CREDENTIALS_SINCE
+        by_credential = self.systemd >= CREDENTIALS_SINCE
         handed = f"${{CREDENTIALS_DIRECTORY}}/{CONFIG_FILE}" if by_credential else config
         return UnitPlan(
             name=self.name,
@@ -217,7 +218,7 @@ class ServerUnit:
             group=self.params["group"] or "",
             working_directory=self.params["working_directory"] or "",
             overrides={section: self.params[section.lower()] or {} for section in ("Unit", "Service", "Install")},
-            systemd=self._systemd_version(),
+            systemd=self.systemd,
         )
 
     def _systemd_version(self) -> int:
@@ -288,7 +289,7 @@ class ServerUnit:
             self.writer.remove_empty(place.secrets)
             return
         # Without credentials the server itself reads its file, through this directory.
-        direct = bool(files.config) and self._systemd_version() < CREDENTIALS_SINCE
+        direct = bool(files.config) and self.systemd < CREDENTIALS_SINCE
         if not os.path.isdir(place.directory):
             self.writer.make_directory(place.directory, "0755")
         self.writer.make_directory(place.secrets, "0711" if direct else "0700")

@@ -218,3 +218,15 @@ def test_an_unknown_version_is_said_and_the_nearest_assumed(run):
     assert any("catalogue" in w for w in result["warnings"])
     assert result["argv"][-2:] == ["--tp-size", "8"]
     assert run(sglang_version="0.5.15", introspect="always")["failure_class"] == "unit_invalid"
+
+
+def test_extra_words_that_repeat_an_argument_are_said(run):
+    result = run(extra_args=["--tensor-parallel-size", "4"])
+    assert any("sets tp_size again" in w for w in result["warnings"])
+    assert result["flag_changes"]["added"]["tp_size"] == 4
+
+
+def test_warnings_before_a_failure_are_said(run):
+    result = run(sglang_version="0.5.15+fork", introspect="never", args={"model_path": "m", "nonsense": 1})
+    assert result["failure_class"] == "unknown_flag"
+    assert any("catalogue" in w for w in result["warnings"])
