@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import glob
 import os
+import time
 import typing as t
 
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
-from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, parse_properties
+from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog, InvocationReader
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, parse_properties
 
 Reason = tuple[str, str]
 COMPLETE: Reason = ("", "")
@@ -100,6 +102,32 @@ def journal_is_unreadable(
         return log.not_allowed
     files = [name for root in roots for name in glob.glob(f"{root}/*/system.journal")]
     return bool(files) and not any(os.access(name, os.R_OK) for name in files)
+
+
+def rows_are_gone(state: UnitState, reader: InvocationReader) -> t.Optional[Reason]:
+    """``log_truncated`` where the whole journal begins after the unit's current invocation did; else ``None``."""
+    log = reader.log
+    started = state.exec_main_start_monotonic_us / 1e6
+    if state.invocation_id != log.invocation_id or not started:
+        return None
+    if not reader.journal.begins_after(time.time() - (time.monotonic() - started)):
+        return None
+    return (
+        "log_truncated",
+        f"The journal begins after invocation {log.invocation_id} of '{log.unit}' did (rotated, vacuumed or lost): restart the "
+        "unit, or keep more journal.",
+    )
+
+
+def hidden_by_server(manager: Manager, name: str) -> t.Optional[Reason]:
+    """``log_level_hidden`` where the server's own ``--log-level`` leaves its INFO lines out; else ``None``."""
+    level = argument(manager.exec_start(name), "--log-level")
+    if level is None or level.lower() not in ("warning", "error", "critical"):
+        return None
+    return (
+        "log_level_hidden",
+        f"The server of '{name}' runs with --log-level {level} and writes no line of level info: give it --log-level info.",
+    )
 
 
 def _output_elsewhere(settings: t.Mapping[str, str]) -> str:

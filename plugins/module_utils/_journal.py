@@ -120,7 +120,7 @@ class Journal:
         :arg skip: rows that hold this text are not even decoded.
         """
         # --all, because a message of more than 4 KiB is null without it.
-        command = ["journalctl", "--output=json", "--all", "--no-pager", f"--output-fields={_FIELDS}"]
+        command = ["journalctl", "-o", "json", "--all", "--no-pager", f"--output-fields={_FIELDS}"]
         rc, out, err = self._manager.run_command(
             [*command, *self._where, *options, *matches], environ_update=self._manager.command_environ
         )
@@ -155,6 +155,14 @@ class Journal:
         if row.get("MESSAGE_ID"):
             return row.get("MESSAGE_ID") == STARTING
         return str(row.get("MESSAGE") or "").startswith(("Starting ", "Started "))
+
+    def begins_after(self, moment: float) -> bool:
+        """Whether the journal has rows, and not one from before *moment* (seconds since the epoch).
+
+        The time of day only tells two failures apart here: a service that says nothing, and rows that are gone.
+        """
+        one = ("--lines=1", "--quiet")
+        return bool(self.rows([], *one)[0]) and not self.rows([], *one, f"--until=@{moment:.6f}")[0]
 
     def previous_invocation(self, unit: str, current: str) -> str:
         """The newest invocation of *unit* that is not *current*; empty if the journal knows none."""

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from ansible_collections.llmops.sglang.plugins.module_utils import _journal_result
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import (
     Reason,
+    hidden_by_server,
     incompleteness,
     journal_is_unreadable,
     output_settings,
+    rows_are_gone,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation, Verdict, compile_pattern
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
@@ -145,7 +147,12 @@ class Assertion:
         log = self.reader.log
         self._feed(log.unattributed)
         incomplete, why = self._incompleteness()
-        return [expectation.verdict(incomplete, why) for expectation in self.expectations]
+        verdicts = [expectation.verdict(incomplete, why) for expectation in self.expectations]
+        if self.manager and any(verdict.failure_class == "pattern_not_found" for verdict in verdicts):
+            hidden = hidden_by_server(self.manager, self.unit)
+            if hidden:
+                verdicts = [Verdict(*hidden) if v.failure_class == "pattern_not_found" else v for v in verdicts]
+        return verdicts
 
     def _unreadable(self) -> bool:
         """Whether to wait would be in vain because this user cannot read the journal."""
@@ -158,7 +165,10 @@ class Assertion:
         log = self.reader.log
         if self.manager:
             log.not_allowed = journal_is_unreadable(log)
-        return incompleteness(log, self.settings)
+        reason = incompleteness(log, self.settings)
+        if reason[0] == "no_entries" and self.manager and not log.entries_scanned:
+            return rows_are_gone(self.manager.show(self.unit), self.reader) or reason
+        return reason
 
     def _feed(self, lines: t.Sequence[Line]) -> None:
         for expectation in self.expectations:

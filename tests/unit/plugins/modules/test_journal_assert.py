@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import pathlib
 import re
+import time
 
 import pytest
 from ansible.module_utils import basic
@@ -42,6 +43,7 @@ class Host:
             "StandardOutput": "journal", "StandardError": "inherit", "LogLevelMax": "-1", "SyslogLevel": "6",
             "LogRateLimitIntervalUSec": "0", "LogRateLimitBurst": "0", **properties,
         }  # fmt: skip
+        self.server_words: list[str] = []
         self.rows, self.commands, self.error, self.rc, self.clock, self.later = [], [], "", 0, 0.0, []
 
     def row(self, message, **fields):
@@ -97,14 +99,19 @@ class Host:
             if "show" in argv:
                 return 0, "".join(f"{key}={value}\n" for key, value in self.properties.items()), ""
             return 0, "llm.service enabled\nother.service static\n", ""
+        if argv[0] == "busctl":
+            words = ["python", *self.server_words]
+            return 0, f'a(sasb) 1 "python" {len(words)} ' + " ".join(f'"{word}"' for word in words) + " false\n", ""
         assert argv[0] == "journalctl"
         if "--sync" in argv:
             return 1, "", "refused"
-        rows = [row for row in self.rows if self._fits(row, [word for word in argv[1:] if not word.startswith("--")])]
+        rows = [row for row in self.rows if self._fits(row, [word for word in argv[3:] if not word.startswith("--")])]
         for word in argv:
             if word.startswith("--after-cursor="):
                 after = int(word.partition("=c")[2])
                 rows = [row for row in rows if int(row["__CURSOR"][1:]) > after]
+            elif word.startswith("--until=@"):
+                rows = [row for row in rows if int(row["__REALTIME_TIMESTAMP"]) <= float(word[9:]) * 1e6]
             elif word.startswith("--lines="):
                 rows = rows[-int(word.partition("=")[2]) :]
         if "--all" not in argv:
@@ -113,6 +120,8 @@ class Host:
 
     @staticmethod
     def _fits(row, words):
+        if not words:
+            return True
         for group in " ".join(words).split(" + "):
             wanted = {}
             for word in group.split():
@@ -326,6 +335,26 @@ def test_units_without_a_log():
     with pytest.raises(Failure) as failure:
         Host(LoadState="not-found", InvocationID="").ask(name="lm", must_not_match=["x"])
     assert failure.value.failure_class == "no_such_unit" and "llm.service" in failure.value.msg
+
+
+def test_rows_that_are_gone_are_no_silence():
+    now = int(time.time() * 1e6)
+    host = Host(ExecMainStartTimestampMonotonic=str(int(time.monotonic() * 1e6) - 60_000_000))
+    host.say("words", unit="other.service", invocation=OLD)
+    host.rows[0]["__REALTIME_TIMESTAMP"] = str(now - 1_000_000)
+    assert absent(host)["failure_class"] == "log_truncated"
+    host.rows[0]["__REALTIME_TIMESTAMP"] = str(now - 120_000_000)
+    assert absent(host)["failure_class"] == "no_entries"
+
+
+@pytest.mark.parametrize(
+    ("words", "hidden"),
+    [(["--log-level", "warning"], True), (["--log-level=ERROR"], True), (["--log-level", "info"], False)],
+)
+def test_lines_that_the_server_itself_leaves_out(host, words, hidden):
+    host.server_words = words
+    assert host.ask(expect=[one("nothing")])["failure_class"] == ("log_level_hidden" if hidden else "pattern_not_found")
+    assert host.ask(must_not_match=["^Traceback"], expect=[one()])["ok"], "errors would be there all the same"
 
 
 def test_no_permission():

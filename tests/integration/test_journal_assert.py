@@ -1,0 +1,274 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""journal_assert against real journals: each answer is produced by systemd itself."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+
+import pytest
+
+HOST = "host2"
+RUNNER = "[2026-05-30 08:20:46 TP0] Initialized DFLASH draft runner. attention_backend=triton, model=DFlashDraftModel, block_size={}, draft_window_size=None, compact_cache=False"
+FOREVER = "exec sleep infinity"
+
+
+class Service:
+    """A unit whose process is a shell script."""
+
+    def __init__(self, hosts, name, user=None):
+        self.hosts, self.name, self.user = hosts, name, user
+        home = "/home/operator"
+        self.folder = "/etc/systemd/system" if user is None else f"{home}/.config/systemd/user"
+        self.script = f"/srv/{name}.sh" if user is None else f"{home}/{name}.sh"
+        self.systemctl = "systemctl" if user is None else "XDG_RUNTIME_DIR=/run/user/$(id -u) systemctl --user"
+
+    def shell(self, command, check=True):
+        done = self.hosts.ssh(HOST, command, user=self.user or "root")
+        assert done.returncode == 0 or not check, done.stderr
+        return done.stdout.strip()
+
+    def write(self, script, settings=""):
+        self.shell(
+            f"mkdir -p {self.folder} && cat > {self.script} <<'END'\n{script}\nEND\n"
+            f"cat > {self.folder}/{self.name}.service <<'END'\n[Service]\nExecStart=/bin/bash {self.script}\n{settings}\nEND\n"
+            f"{self.systemctl} daemon-reload"
+        )
+
+    def start(self, script, settings=""):
+        """Write, (re)start, and wait until the script's last word before it sleeps is in the journal."""
+        self.write(script, settings)
+        self.shell(f"{self.systemctl} restart {self.name}")
+        return self.invocation()
+
+    def invocation(self):
+        return self.shell(f"{self.systemctl} show --property=InvocationID --value {self.name}.service")
+
+    def ask(self, user=None, **options):
+        scope = "system" if self.user is None else "user"
+        options = {"name": self.name, "scope": scope, **options}
+        return self.hosts.run_module(HOST, "llmops.sglang.journal_assert", options, user=user or self.user)
+
+    def until(self, line):
+        """Wait for LINE, which the script says."""
+        result = self.ask(expect=[{"contains": line}], timeout=20)
+        assert result["ok"], result["msg"]
+        return result
+
+
+@pytest.fixture
+def service(hosts, request):
+    made = Service(hosts, "ja-" + request.node.name.split("[")[0].replace("_", "-")[5:40])
+    yield made
+    hosts.ssh(
+        HOST,
+        f"systemctl stop {made.name}; rm -f {made.folder}/{made.name}.service {made.script}; systemctl daemon-reload",
+    )
+
+
+def test_current_and_previous(service):
+    old = service.start(f"echo '{RUNNER.format(16)}'; echo done; {FOREVER}")
+    service.until("done")
+    now = service.start(f"echo '{RUNNER.format(8)}'; echo done; {FOREVER}")
+    service.until("done")
+    expect = [{"title": "runner", "pattern": r"Initialized (\w+) draft runner", "fields": {"block_size": 16}}]
+    current = service.ask(expect=expect, must_not_match=["Traceback"])
+    assert (current["failure_class"], current["invocation_id"]) == ("field_mismatch", now)
+    assert current["results"][0]["mismatches"] == [{"key": "block_size", "expected": 16, "actual": 8}]
+    assert current["covers_start"] and current["changed"] is False
+    previous = service.ask(invocation="previous", expect=expect, must_not_match=["Traceback"])
+    assert previous["ok"] and previous["invocation_id"] == old
+    assert service.ask(invocation=old, expect=[{"contains": "Stopped", "source": "manager"}])["ok"]
+    assert service.ask(preset="dflash", preset_fields={"draft_window_size": 2048})["failure_class"] == "field_mismatch"
+
+
+def test_names_that_are_none(service):
+    service.write(FOREVER)
+    typing_error = service.ask(name=service.name.replace("names", "nmaes"), expect=[{"contains": "x"}])
+    assert typing_error["failure_class"] == "no_such_unit" and service.name in typing_error["msg"]
+    assert service.ask(must_not_match=["x"])["failure_class"] == "never_started"
+    service.start(FOREVER)
+    assert service.ask(must_not_match=["x"])["failure_class"] == "no_entries"
+    assert service.ask(invocation="previous", must_not_match=["x"])["failure_class"] == "no_such_invocation"
+
+
+def test_an_ended_unit_that_systemd_forgot(service):
+    service.start("echo short; exit 0")
+    deadline = time.monotonic() + 10
+    while service.invocation() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    gone = service.ask(expect=[{"contains": "short"}])
+    assert gone["failure_class"] == "never_started" and "'previous'" in gone["msg"]
+    assert service.ask(invocation="previous", expect=[{"contains": "short"}])["ok"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "failure_class"),
+    [
+        ("StandardOutput=file:/run/ja.out", "output_elsewhere"),
+        ("StandardError=null", "output_elsewhere"),
+        ("LogLevelMax=warning", "log_level_hidden"),
+    ],
+)
+def test_output_that_does_not_arrive(service, settings, failure_class):
+    service.start(f"echo words; echo words >&2; {FOREVER}", settings)
+    for question in ({"expect": [{"contains": "nothing"}]}, {"must_not_match": ["nothing"]}):
+        assert service.ask(**question)["failure_class"] == failure_class
+
+
+def test_rate_limit(service):
+    # journald lets more through the more room its disk has; so many are too many for any.
+    flood = f"for i in $(seq 4000); do echo line $i; done; sleep 2.5; echo after; {FOREVER}"
+    service.start(flood, "LogRateLimitIntervalSec=2s\nLogRateLimitBurst=20")
+    service.until("after")
+    result = service.ask(expect=[{"contains": "nothing"}], must_not_match=["nothing"])
+    assert [entry["failure_class"] for entry in result["results"]] == ["rate_limited"] * 2
+    assert result["suppressed"] > 1000
+    assert service.ask(expect=[{"contains": "after"}])["ok"]
+
+
+def test_rate_limit_that_still_holds(service):
+    flood = f"for i in $(seq 4000); do echo line $i; done; {FOREVER}"
+    service.start(flood, "LogRateLimitIntervalSec=10min\nLogRateLimitBurst=20")
+    service.until("line 20")
+    result = service.ask(must_not_match=["line 4000"])
+    assert result["failure_class"] == "rate_limited" and result["suppressed"] == 0
+
+
+def test_vacuum_and_rotation(service):
+    service.start(f"echo first; while ! [ -e /run/ja.go ]; do sleep 0.1; done; rm /run/ja.go; echo second; {FOREVER}")
+    service.until("first")
+    assert service.ask(must_not_match=["nothing"])["ok"]
+    service.shell("journalctl --rotate")
+    assert service.ask(expect=[{"contains": "first"}], must_not_match=["nothing"])["ok"], "rotation alone loses nothing"
+    service.shell("sleep 1.1; journalctl --vacuum-time=1s; touch /run/ja.go")
+    service.until("second")
+    lost = service.ask(expect=[{"contains": "first"}], must_not_match=["nothing"])
+    assert [entry["failure_class"] for entry in lost["results"]] == ["log_truncated"] * 2
+    assert lost["covers_start"] is False
+
+
+def test_nothing_is_left_of_the_invocation(service):
+    service.start(f"echo first; {FOREVER}")
+    service.until("first")
+    service.shell(
+        "journalctl --rotate; sleep 1.1; journalctl --vacuum-time=1s; logger something else; journalctl --sync"
+    )
+    assert service.ask(must_not_match=["nothing"])["failure_class"] == "log_truncated"
+
+
+def test_rotation_while_it_waits(service):
+    service.start(f"echo first; sleep 3; journalctl --rotate; sleep 1; echo last; {FOREVER}")
+    assert service.ask(expect=[{"contains": "last"}, {"contains": "first", "count": 1}], timeout=30)["ok"]
+
+
+def test_journald_was_killed(service):
+    service.start(f"echo first; while ! [ -e /run/ja.go ]; do sleep 0.1; done; rm /run/ja.go; echo second; {FOREVER}")
+    service.until("first")
+    service.shell("systemctl kill -s KILL systemd-journald.service; touch /run/ja.go")
+    # Reset what the kill counts towards the start limit of journald.
+    service.shell("systemctl reset-failed systemd-journald.service", check=False)
+    result = service.ask(must_not_match=["nothing"], expect=[{"contains": "first"}])
+    assert [entry["failure_class"] for entry in result["results"]] == ["", "log_truncated"]
+    assert "restarted" in result["msg"]
+
+
+def test_a_user_that_may_not_read_the_journal(service):
+    service.start(f"echo words; {FOREVER}")
+    for question in ({"expect": [{"contains": "words"}]}, {"must_not_match": ["nothing"]}):
+        assert service.ask(user="operator", **question)["failure_class"] == "no_permission"
+
+
+def test_user_scope(hosts):
+    service = Service(hosts, "ja-user", user="operator")
+    try:
+        old = service.start(f"echo '{RUNNER.format(16)}'; {FOREVER}")
+        service.until("draft runner")
+        service.start(f"echo '{RUNNER.format(8)}'; {FOREVER}")
+        service.until("draft runner")
+        result = service.ask(preset="dflash", preset_fields={"block_size": 8})
+        assert result["ok"] and result["covers_start"], result["msg"]
+        assert service.ask(invocation="previous", expect=[{"contains": "block_size=16"}])["invocation_id"] == old
+        assert service.ask(expect=[{"contains": "block_size=16"}])["failure_class"] == "pattern_not_found"
+    finally:
+        service.shell(
+            f"{service.systemctl} stop ja-user; rm -f {service.folder}/ja-user.service {service.script}", check=False
+        )
+
+
+def test_bytes_colours_and_long_lines(service):
+    service.start(
+        "printf '\\033[1;33mcolour\\033[0m x\\n'; printf 'Loading 40%%\\rLoading 100%%\\r[t] Initialized X draft runner. a=1\\n'\n"
+        "printf 'bad \\377\\376 bytes\\n'; printf 'L%.0s' {1..150000}; echo ' end=1'\n"
+        f"echo done; {FOREVER}"
+    )
+    service.until("done")
+    expect = [
+        {"pattern": "^colour x$"},
+        {"pattern": r"^\[t\] Initialized", "fields": {"a": 1}},
+        {"pattern": "^Loading 100%$"},
+        {"pattern": "^bad .. bytes$"},
+        {"contains": "LLL end", "fields": {"end": 1}, "count": 1},
+    ]
+    result = service.ask(expect=expect)
+    assert result["ok"], result["msg"]
+    assert len(json.dumps(result)) < 20_000
+
+
+def test_exported_journals(service):
+    invocation = service.start(f"echo words; {FOREVER}")
+    service.until("words")
+    service.shell(
+        "journalctl --flush; journalctl --rotate; rm -rf /srv/exported; cp -r /var/log/journal/$(cat /etc/machine-id) /srv/exported"
+    )
+    expect = [{"contains": "words"}]
+    assert service.ask(directory="/srv/exported", invocation=invocation, expect=expect, must_not_match=["nothing"])[
+        "ok"
+    ]
+    assert service.ask(files=["/srv/exported/*.journal"], invocation="any", expect=expect)["ok"]
+    assert service.ask(directory="/srv/exported", expect=expect)["failure_class"] == "rule_violated"
+    missing = service.ask(directory="/srv/nowhere", invocation=invocation, expect=expect)
+    assert missing["failure_class"] == "no_such_invocation" and "/srv/nowhere" in missing["msg"]
+
+
+def test_the_wait_ends_with_the_invocation(service):
+    service.start("echo first; sleep 4; echo last words; exit 3")
+    began = time.monotonic()
+    result = service.ask(expect=[{"contains": "never"}], timeout=120)
+    assert result["failure_class"] == "pattern_not_found" and "has ended" in result["msg"]
+    assert any("last words" in line for line in result["log_tail"])
+    assert time.monotonic() - began < 30
+
+
+WATCH = """
+import json, os, subprocess, sys, time
+os.makedirs("/run/ja/ansible_collections/llmops", exist_ok=True)
+if not os.path.islink("/run/ja/ansible_collections/llmops/sglang"):
+    os.symlink("/srv/llmops", "/run/ja/ansible_collections/llmops/sglang")
+sys.path.insert(0, "/run/ja")
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_assert import Assertion, Question
+
+def run_command(argv, environ_update=None, check_rc=False):
+    done = subprocess.run(argv, capture_output=True, env={**os.environ, **(environ_update or {})})
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+class Watch(Assertion):
+    def _feed(self, lines):
+        seen.extend((time.time(), line.timestamp_us / 1e6) for line in lines if line.text.startswith("tick"))
+        super()._feed(lines)
+
+seen = []
+Watch(Question(name=sys.argv[1], expect=[{"contains": "tick 8"}], timeout=30), run_command).run()
+print(json.dumps([found - written for found, written in seen]))
+"""
+
+
+def test_a_line_is_seen_soon(service):
+    service.start(f"sleep 2; for i in 1 2 3 4 5 6 7 8; do echo tick $i; sleep 0.37; done; {FOREVER}")
+    service.shell(f"cat > /run/watch.py <<'END'\n{WATCH}\nEND")
+    delays = json.loads(service.shell(f"/usr/bin/python3 -B /run/watch.py {service.name}"))
+    print("seconds from the row to its being seen:", [round(delay, 3) for delay in delays])
+    assert len(delays) == 8
+    assert statistics.median(delays) < 0.25
