@@ -9,7 +9,9 @@ import http.client
 import json
 import re
 import socket
+import ssl
 import statistics
+import subprocess
 import time
 
 import pytest
@@ -200,10 +202,11 @@ def test_requests_above_the_limit_queue(tmp_path):
         server.wait_ready()
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             futures = [pool.submit(server.generate, f"{i} tale", 100) for i in range(4)]
-            loads = {"num_waiting_reqs": 0}
-            while loads["num_waiting_reqs"] < 2 and not all(future.done() for future in futures):
+            seen = set()
+            while (2, 2) not in seen and not all(future.done() for future in futures):
                 loads = server.get("/v1/loads").json["loads"][0]
-            assert (loads["num_running_reqs"], loads["num_waiting_reqs"]) == (2, 2)
+                seen.add((loads["num_running_reqs"], loads["num_waiting_reqs"]))
+            assert (2, 2) in seen and max(running for running, _ in seen) == 2
             assert server.call("POST", "/flush_cache").text == "Flush cache failed.\n"
             ends = sorted(future.result().json["meta_info"]["e2e_latency"] for future in futures)
         assert ends[2] > 1.7 * ends[0]
@@ -319,6 +322,39 @@ def test_the_average_acceptance_shows_after_a_log_interval(tmp_path):
         assert line.groups() == ("4.00", "0.43")
         assert re.search(r"^sglang:spec_accept_length\{.*\} 4\.0$", server.get("/metrics").text, re.M)
         assert re.search(r"^sglang:spec_verify_calls_total\{.*\} \d+", server.get("/metrics").text, re.M)
+
+
+def test_health_without_generation(tmp_path):
+    with serve(tmp_path, SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION="false", SIM_PACE="1") as server:
+        assert server.wait_ready().get("/health").seconds < 0.5
+
+
+def test_made_up_acceptance(tmp_path):
+    with serve(tmp_path, *WINDOW, SGLANG_SIMULATE_ACC_LEN="6") as server:
+        info = server.wait_ready().generate(tokens=601).json["meta_info"]
+        assert info["spec_verify_ct"] == 100
+
+
+def test_tls(tmp_path):
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2",
+                    "-subj", "/CN=localhost"], check=True, stderr=subprocess.DEVNULL)  # fmt: skip
+    with serve(tmp_path, "--ssl-keyfile", str(key), "--ssl-certfile", str(cert)) as server:
+        server.wait_ready().wait_line("Uvicorn running on https://127.0.0.1")
+        context = ssl.create_default_context(cafile=str(cert))
+        context.check_hostname = False
+        connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context)
+        connection.request("GET", "/v1/models")
+        assert connection.getresponse().status == 200
+        with pytest.raises((ConnectionError, http.client.HTTPException)):
+            server.get("/v1/models")
+
+
+def test_an_idle_connection_is_closed_after_five_seconds(plain):
+    with socket.create_connection(("127.0.0.1", plain.port), timeout=8) as client:
+        began = time.monotonic()
+        assert client.recv(1) == b""
+        assert 4 < time.monotonic() - began < 7
 
 
 def test_deprecated_routes_warn(plain):

@@ -209,6 +209,32 @@ def test_a_config_file_that_cannot_be_read(tmp_path, name, text):
     assert "server_args=" not in log
 
 
+@pytest.mark.parametrize("level", ["warning", "error"])
+def test_a_log_level_hides_what_is_below(tmp_path, level):
+    with SimulatedServer(tmp_path, *DFLASH, "--log-level", level) as server:
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            try:
+                if server.get("/health").status == 200:
+                    break
+            except ConnectionRefusedError:
+                time.sleep(0.02)
+        assert (
+            "Initialized DFLASH" not in server.log and "fired up" not in server.log and "GET /health" not in server.log
+        )
+        assert ("Fail to set RLIMIT_NOFILE" in server.log) is (level == "warning")
+
+
+def test_without_a_warm_up_the_ready_line_may_come_before_the_port(tmp_path):
+    log = started(tmp_path, "--skip-server-warmup")
+    assert "POST /generate" not in log
+
+
+def test_each_tokenizer_says_that_it_is_ready(tmp_path):
+    with SimulatedServer(tmp_path, "--tokenizer-worker-num", "3") as server:
+        server.wait_line("(?s)fired up.*fired up.*fired up")
+
+
 def test_help_lists_the_flags_and_exits_0(tmp_path):
     status, log = refused(tmp_path, "--help")
     assert status == 0

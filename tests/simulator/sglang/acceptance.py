@@ -7,6 +7,7 @@ Step times are fitted to a 4B model on one H200 (block 16, context 60 and 4096, 
 
 from __future__ import annotations
 
+import os
 import random
 
 
@@ -24,7 +25,8 @@ class AcceptanceModel:
         self.plan = plan
         self.block = plan.block_size if plan.speculative else 1
         self.probability = plan.settings.accept_probability
-        self.fixed = plan.settings.acceptance
+        # SGLang's own switch for made-up acceptance counts like the simulator's.
+        self.fixed = plan.settings.acceptance or float(os.environ.get("SGLANG_SIMULATE_ACC_LEN") or 0)
 
     def token_probability(self, context, temperature):
         """Chance that one draft token is right, from the context that the draft attends to."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import os
 import time
 
 from sglang import log_lines, metrics
@@ -17,14 +18,18 @@ async def health(serving, exchange):
     """One token from the scheduler, looked for once a second: a healthy answer takes a second."""
     plan = serving.plan
     if serving.draining:
-        log_lines.log("Health check request received during shutdown. Returning 503.")
+        log_lines.warn("Health check request received during shutdown. Returning 503.")
         return await exchange.reply(503)
     if serving.faults.lies("serving", "health"):
         return await exchange.reply(200)
     if serving.status == "Starting":
         return await exchange.reply(503)
+    asks = os.environ.get("SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION", "true").lower() in ("1", "true", "yes")
+    if exchange.path == "/health" and not asks:
+        return await exchange.reply(200)
     began = time.monotonic()
-    limit = 20 * plan.settings.pace
+    seconds = float(os.environ.get("SGLANG_HEALTH_CHECK_TIMEOUT") or 20)
+    limit = seconds * plan.settings.pace
     while time.monotonic() - began < limit:
         await asyncio.sleep(1.0 * plan.settings.pace)
         if not serving.engine.frozen:
@@ -32,9 +37,9 @@ async def health(serving, exchange):
             serving.status = "Up"
             return await exchange.reply(200)
     tic = time.strftime("%H:%M:%S", time.localtime(time.time() - limit))
-    log_lines.log(
-        "Health check failed. Server couldn't get a response from detokenizer for last 20 seconds. "
-        "tic start time: %s. last_heartbeat time: %s" % (tic, tic)
+    log_lines.error(
+        "Health check failed. Server couldn't get a response from detokenizer for last %d seconds. "
+        "tic start time: %s. last_heartbeat time: %s" % (seconds, tic, tic)
     )
     serving.status = "UnHealthy"
     return await exchange.reply(503)
@@ -135,7 +140,7 @@ async def model_info(serving, exchange):
 
 
 def _deprecated(old, new):
-    log_lines.log(
+    log_lines.warn(
         "Endpoint '%s' is deprecated and will be removed in a future version. Please use '%s' instead." % (old, new)
     )
 

@@ -53,8 +53,9 @@ class Request:
 class Engine:
     """Admits, prefills and steps requests."""
 
-    def __init__(self, plan, scheduler, truth_log=""):
-        self.plan, self.scheduler, self.truth_log = plan, scheduler, truth_log
+    def __init__(self, plan, schedulers, truth_log=""):
+        self.plan, self.schedulers, self.truth_log = plan, schedulers, truth_log
+        self.scheduler = schedulers[0]
         self.model = acceptance.AcceptanceModel(plan)
         self.cache = PrefixCache(not plan.args.get("disable_radix_cache"))
         self.waiting, self.prefilling, self.running, self.known = [], [], [], {}
@@ -62,6 +63,7 @@ class Engine:
         self.hung = False
         self.totals = {"prompt": 0, "cached": 0, "generated": 0, "steps": 0, "drafts": 0, "requests": 0, "aborted": 0}
         self.interval_tokens, self.interval_steps, self.interval_start = 0, 0, time.monotonic()
+        self.interval_rounds = 0
         self.accept_length = None
         self.accept_rate = 0.0
         self.throughput = 0.0
@@ -71,7 +73,8 @@ class Engine:
 
     @property
     def frozen(self):
-        return self.hung or processes.state(self.scheduler.pid) in ("T", "t", "Z", "")
+        """True while a scheduler is stopped or dead: all ranks step together or not at all."""
+        return self.hung or any(processes.state(each.pid) in ("T", "t", "Z", "") for each in self.schedulers)
 
     def submit(self, request):
         self.known[request.rid] = request
@@ -157,8 +160,8 @@ class Engine:
             self.interval_tokens += count
             self.interval_steps += 1
             self.emit(request, count, now)
-        steps = self.interval_steps / max(1, len(self.running))
-        if self.interval_steps and steps >= self.plan.args.get("decode_log_interval", 40):
+        self.interval_rounds += 1
+        if self.interval_rounds >= self.plan.args.get("decode_log_interval", 40):
             self.print_decode()
 
     def emit(self, request, count, scheduled):
@@ -248,7 +251,7 @@ class Engine:
             self.accept_length = (self.totals["steps"] + self.totals["drafts"]) / self.totals["steps"]
             rate = self.accept_rate if plan.release.since("0.5.11") else length / plan.block_size
             spec = "accept len: %.2f, accept rate: %.2f, " % (length, rate)
-        self.interval_tokens = self.interval_steps = 0
+        self.interval_tokens = self.interval_steps = self.interval_rounds = 0
         graph = "cpu graph: False" if plan.device == "cpu" else "cuda graph: True"
         self.scheduler.print_line(
             "Decode batch, #running-req: %d, #token: %d, token usage: %.2f, %s%s, gen throughput (token/s): %.2f, "

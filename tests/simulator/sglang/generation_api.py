@@ -49,13 +49,13 @@ def submit(serving, prompt, sampling, thinking=False, pieces=None, index=0):
 
 
 async def steps(serving, exchange, request):
-    """The (start, end, finished) of each step of a request; aborts it when the client is gone."""
+    """The (start, end, finished) of each step of a request; raises ClientGone when nobody waits any more."""
+    exchange.sequences.append(request)
     while True:
         try:
             item = await asyncio.wait_for(request.queue.get(), 0.25)
         except asyncio.TimeoutError:
             if exchange.client_gone:
-                serving.engine.abort(request)
                 raise ClientGone()
             continue
         if item is None:

@@ -29,7 +29,8 @@ class Exchange:
         self.answered = False
         self.streaming = False
         self.drip = self.drip_headers = 0.0
-        self.fault = None
+        # Sequences that are generated for this exchange; they are aborted when the client leaves.
+        self.sequences = []
         peer = writer.get_extra_info("peername") or ("127.0.0.1", 0)
         self.client = "%s:%d" % (peer[0], peer[1])
 
@@ -160,7 +161,11 @@ class HttpServer:
 
     async def _one(self, reader, writer):
         """Read one request and answer it; False when the connection ends."""
-        line = await reader.readline()
+        try:
+            # uvicorn closes a connection that stays idle for 5 s.
+            line = await asyncio.wait_for(reader.readline(), 5.0)
+        except asyncio.TimeoutError:
+            return False
         if not line:
             return False
         words = line.decode("latin-1").split()
@@ -169,7 +174,7 @@ class HttpServer:
                 b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n"
                 b"connection: close\r\n\r\nInvalid HTTP request received."
             )
-            log_lines.log("WARNING:  Invalid HTTP request received.")
+            log_lines.uvicorn("Invalid HTTP request received.", "WARNING")
             return False
         headers = {}
         while True:

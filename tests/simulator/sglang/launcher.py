@@ -39,11 +39,11 @@ class Child:
                 self.code = processes.exit_code(status)
         return self.code
 
-    def print_line(self, message):
+    def print_line(self, message, level=20):
         """Have the child print a log line; a stopped or dead child prints nothing."""
         if self.command_fd is not None:
             try:
-                os.write(self.command_fd, message.encode("utf-8") + b"\n")
+                os.write(self.command_fd, ("%d %s\n" % (level, message)).encode("utf-8"))
             except OSError:
                 pass
 
@@ -76,6 +76,7 @@ class Launcher:
         self.fault("import")
         try:
             args = command_line.parse(self.release, self.argv)
+            log_lines.set_levels(args.get("log_level"), args.get("log_level_http"))
             self.fault("args")
             self.plan = resolution.resolve(self.release, self.settings, args)
         except resolution.Refused as error:
@@ -92,7 +93,7 @@ class Launcher:
 
     def print_server_args(self):
         if self.release.since("0.5.11"):
-            log_lines.log("Fail to set RLIMIT_NOFILE: current limit exceeds maximum limit")
+            log_lines.warn("Fail to set RLIMIT_NOFILE: current limit exceeds maximum limit")
         shown = {name: value for name, value in self.plan.args.items() if name != "config"}
         if self.release.since("0.5.19"):
             log_lines.log("server_args=%r" % shown)
@@ -209,8 +210,8 @@ class Launcher:
             message = "Rank %d scheduler died during initialization (exit code: %d). " % (index, code)
             message += "If exit code is -9 (SIGKILL), a common cause is the OS OOM killer."
         else:
-            log_lines.log("Rank %d scheduler is dead. Please check if there are relevant logs." % index)
-            log_lines.log("Exit code: %d" % code)
+            log_lines.error("Rank %d scheduler is dead. Please check if there are relevant logs." % index)
+            log_lines.error("Exit code: %d" % code)
             message = ""
         self.log_kill(False)
         log_lines.raw(log_lines.traceback_text(frames, ("RuntimeError: " + message) if message else "EOFError"))
@@ -226,7 +227,7 @@ class Launcher:
 
     def child_failed(self, signum, frame):
         """SIGQUIT of a child before the first request."""
-        log_lines.log("Received sigquit from a child process. It usually means the child failed.")
+        log_lines.error("Received sigquit from a child process. It usually means the child failed.")
         self.kill_tree()
 
     def run(self):

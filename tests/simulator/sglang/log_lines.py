@@ -37,18 +37,40 @@ def stamp(ranks=""):
     return "[%s%s]" % (text, ranks)
 
 
-def log(message, ranks=""):
-    """A line of an SGLang logger (stderr)."""
-    _write(2, "%s %s\n" % (stamp(ranks), message))
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
+_hidden_below = {"sglang": 20, "http": 20}
+
+
+def set_levels(level, http_level=None):
+    """What --log-level and --log-level-http hide."""
+    _hidden_below["sglang"] = LEVELS.get(str(level or "info").lower(), 20)
+    _hidden_below["http"] = LEVELS.get(str(http_level or level or "info").lower(), 20)
+
+
+def log(message, ranks="", level=20):
+    """A line of an SGLang logger (stderr); the level is not in the line."""
+    if level >= _hidden_below["sglang"]:
+        _write(2, "%s %s\n" % (stamp(ranks), message))
+
+
+def warn(message, ranks=""):
+    log(message, ranks, 30)
+
+
+def error(message, ranks=""):
+    log(message, ranks, 40)
 
 
 def uvicorn(message, level="INFO"):
     """A line of uvicorn's error logger (stderr), e.g. ``INFO:     Started server process [1]``."""
-    _write(2, "%s %s %s\n" % (stamp(), (level + ":").ljust(9), message))
+    if LEVELS[level.lower()] >= _hidden_below["http"]:
+        _write(2, "%s %s %s\n" % (stamp(), (level + ":").ljust(9), message))
 
 
 def access(client, method, target, status, phrase):
     """A line of uvicorn's access logger, the only one on stdout."""
+    if _hidden_below["http"] > 20:
+        return
     try:
         _write(1, '%s INFO:     %s - "%s %s HTTP/1.1" %d %s\n' % (stamp(), client, method, target, status, phrase))
     except OSError:

@@ -88,7 +88,7 @@ def resolve(release, settings, args):
     if plan.dp > 1 and (args.get("nnodes") or 1) > 1 and not args.get("enable_dp_attention"):
         raise Refused("multi-node data parallel is not supported unless dp attention!", "AssertionError")
     if args.get("attention_backend") == "torch_native":
-        log_lines.log("Cuda graph is disabled because of using torch native attention backend")
+        log_lines.warn("Cuda graph is disabled because of using torch native attention backend")
     if args.get("disable_cuda_graph") is None:
         args["disable_cuda_graph"] = False
     _speculative(plan)
@@ -122,18 +122,18 @@ def _speculative(plan):
         _block_draft(plan, word, window)
     else:
         if window is not None and word != "EAGLE3" and release.since("0.5.13"):
-            log_lines.log("--speculative-draft-window-size has no effect with speculative_algorithm=%s." % word)
+            log_lines.warn("--speculative-draft-window-size has no effect with speculative_algorithm=%s." % word)
         plan.draft = ModelFiles(args.get("speculative_draft_model_path") or plan.target.path)
         plan.block_size = int(args.get("speculative_num_draft_tokens") or 4)
         args["speculative_num_draft_tokens"] = plan.block_size
     if args.get("max_running_requests") is None:
-        log_lines.log(
+        log_lines.warn(
             "Max running requests is reset to 48 for speculative decoding. "
             "You can override this by explicitly setting --max-running-requests."
         )
         args["max_running_requests"] = 48
     if plan.linear_block and not release.since("0.5.14"):
-        log_lines.log(
+        log_lines.warn(
             "Overlap scheduler is disabled when using %s speculative decoding (spec v2 is not supported yet)." % word
         )
         args["disable_overlap_schedule"] = True
@@ -159,7 +159,7 @@ def _block_draft(plan, word, window):
     for name in ("num_steps", "eagle_topk"):
         value = args.get("speculative_" + name)
         if value not in (None, 1):
-            log_lines.log(
+            log_lines.warn(
                 "%s only supports speculative_%s == 1; overriding speculative_%s=%s to 1." % (word, name, name, value)
             )
         args["speculative_" + name] = 1
@@ -179,7 +179,7 @@ def _block_draft(plan, word, window):
     if args.get("speculative_draft_sink_size") is not None and window is None:
         raise Refused("--speculative-draft-sink-size requires --speculative-draft-window-size.")
     if args.get("enable_mixed_chunk") and not release.since("0.5.19"):
-        log_lines.log("Mixed chunked prefill is disabled because of using dflash speculative decoding.")
+        log_lines.warn("Mixed chunked prefill is disabled because of using dflash speculative decoding.")
         args["enable_mixed_chunk"] = False
     if release.fork:
         plan.budget = args.get("speculative_%s_budget" % release.fork)
@@ -201,7 +201,7 @@ def _block_size(plan, word):
     if chosen is None:
         chosen = plan.draft.block_size
     if chosen is None:
-        log_lines.log("speculative_num_draft_tokens is not set; defaulting to 16 for %s." % word)
+        log_lines.warn("speculative_num_draft_tokens is not set; defaulting to 16 for %s." % word)
         chosen = 16
     plan.block_size = int(chosen)
     args["speculative_num_draft_tokens"] = plan.block_size

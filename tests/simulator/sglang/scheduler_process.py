@@ -29,8 +29,8 @@ class SchedulerStartup:
         self.first = rank["TP"] == 0
         self.free = 139.13 if plan.device == "cuda" else 21.62
 
-    def log(self, message):
-        log_lines.log(message, self.prefix)
+    def log(self, message, level=20):
+        log_lines.log(message, self.prefix, level)
 
     def spend(self, share):
         """Pass a share of the load time."""
@@ -44,7 +44,7 @@ class SchedulerStartup:
 
     def fail(self, name):
         """Die as a scheduler dies: traceback, SIGQUIT to the launcher."""
-        self.log("Scheduler hit an exception: " + exceptions.text(name, self.plan) + "\n")
+        self.log("Scheduler hit an exception: " + exceptions.text(name, self.plan) + "\n", 40)
         os.kill(os.getppid(), signal.SIGQUIT)
         time.sleep(60)
         os._exit(1)
@@ -128,7 +128,8 @@ class SchedulerStartup:
         if trained is not None and trained != plan.block_size:
             self.log(
                 "DFLASH block size mismatch: using speculative_num_draft_tokens=%d but draft config block_size=%d."
-                % (plan.block_size, trained)
+                % (plan.block_size, trained),
+                30,
             )
         window = None if self.faults.lies("draft", "window_none") else plan.window
         self.log(
@@ -264,4 +265,5 @@ def body(plan, faults, rank, ready_fd, command_fd):
             return
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
-            startup.log(line.decode("utf-8"))
+            level, _, text = line.decode("utf-8").partition(" ")
+            startup.log(text, int(level))

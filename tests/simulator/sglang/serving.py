@@ -36,7 +36,7 @@ class Serving:
         self.leaked = []
         self.counts = {}
         self.fault = None
-        self.engine = Engine(self.plan, launcher.schedulers[0], launcher.settings.truth_log)
+        self.engine = Engine(self.plan, launcher.schedulers, launcher.settings.truth_log)
         self.engine.cold_seconds = launcher.settings.warmup_seconds / 2
         vary = "vary: Origin" if self.plan.release.since("0.5.23") else ""
         prefixes = self.plan.args.get("uvicorn_access_log_exclude_prefixes")
@@ -93,6 +93,11 @@ class Serving:
             return await handler(self, exchange)
         except BadRequest as error:
             return await exchange.json(error.status, error_object(str(error), error.kind, error.status))
+        except ConnectionError:
+            for request in exchange.sequences:
+                if request.rid in self.engine.known:
+                    self.engine.abort(request)
+            raise
 
     @staticmethod
     def find(exchange):

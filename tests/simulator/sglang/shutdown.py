@@ -40,7 +40,7 @@ class Shutdown:
         asyncio.ensure_future(self.drain_watchdog())
 
     def terminated(self):
-        log_lines.log("SIGTERM received. signum=None frame=None. Draining requests and shutting down...")
+        log_lines.warn("SIGTERM received. signum=None frame=None. Draining requests and shutting down...")
         self.serving.draining = True
 
     def interrupted(self):
@@ -58,7 +58,7 @@ class Shutdown:
             await asyncio.sleep(5 * self.pace)
         if os.environ.get("SGL_FORCE_SHUTDOWN", "").lower() in ("1", "true") or self.serving.status == "UnHealthy":
             why = "health check failed" if self.serving.status == "UnHealthy" else "force shutdown flag set"
-            log_lines.log("Signal SIGTERM received while %s. Force exiting." % why)
+            log_lines.error("Signal SIGTERM received while %s. Force exiting." % why)
         else:
             await self.drained()
         for fault in self.serving.faults.at("stop", "hang"):
@@ -110,7 +110,7 @@ class Shutdown:
         while self.plan.release.since("0.5.10"):
             for child in self.launcher.schedulers + self.launcher.others:
                 if child.name != "resource_tracker" and child.code is None and child.poll() not in (None, 0):
-                    log_lines.log(
+                    log_lines.error(
                         "Subprocess %s (pid=%d) crashed with exit code %d. Triggering SIGQUIT for cleanup..."
                         % (child.name, child.pid, child.code)
                     )
@@ -121,34 +121,34 @@ class Shutdown:
         """SIGQUIT: before the first request the tree dies at once, later after a blocking look for the cause."""
         if not self.serving.handle_loop:
             self.launcher.child_failed(signum, frame)
-        log_lines.log("SIGQUIT received. signum=None, frame=None. It usually means one child failed.")
+        log_lines.error("SIGQUIT received. signum=None, frame=None. It usually means one child failed.")
         if self.plan.release.since("0.5.13"):
-            log_lines.log("Sleeping 5 seconds before crash diagnostics to let GPU activity settle.")
+            log_lines.error("Sleeping 5 seconds before crash diagnostics to let GPU activity settle.")
             time.sleep(5 * self.pace)
             alive = [
                 c for c in self.launcher.schedulers if c.poll() is None and processes.state(c.pid) not in ("", "Z")
             ]
             if not alive:
-                log_lines.log("No live scheduler processes found; skipping py-spy and CUDA coredump.")
+                log_lines.error("No live scheduler processes found; skipping py-spy and CUDA coredump.")
             for child in alive:
                 self.diagnose(child.pid)
             if alive:
-                log_lines.log("Waiting 60.0 seconds for CUDA coredumps before exiting.")
+                log_lines.error("Waiting 60.0 seconds for CUDA coredumps before exiting.")
                 time.sleep(60 * self.pace)
         self.launcher.kill_tree()
 
     @staticmethod
     def diagnose(pid):
         for option in (" --native", " "):
-            log_lines.log(
+            log_lines.error(
                 "Pyspy failed (py-spy dump%s --pid %d). Error: /bin/sh: 1: py-spy: not found\n" % (option, pid)
             )
-        log_lines.log("All pyspy dump attempts failed for PID %d." % pid)
-        log_lines.log(
+        log_lines.error("All pyspy dump attempts failed for PID %d." % pid)
+        log_lines.error(
             "CUDA user-triggered coredump is not enabled. Set CUDA_ENABLE_USER_TRIGGERED_COREDUMP=1 before CUDA "
             "initialization."
         )
-        log_lines.log(
+        log_lines.error(
             "CUDA coredump pipe not found for PID %d: /var/tmp/corepipe.cuda.%d. Ensure "
             "CUDA_ENABLE_USER_TRIGGERED_COREDUMP=1 was set before this process initialized CUDA." % (pid, pid)
         )

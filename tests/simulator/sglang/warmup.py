@@ -56,6 +56,12 @@ async def _poll(plan, path):
     return error
 
 
+def _say_ready(plan):
+    """Once for each tokenizer process."""
+    for _ in range(int(plan.args.get("tokenizer_worker_num") or 1)):
+        log_lines.log(READY)
+
+
 async def warm_up(serving, skipped):
     """Warm the server up and say that it is ready; on failure kill the tree."""
     plan = serving.plan
@@ -63,8 +69,8 @@ async def warm_up(serving, skipped):
     if skipped:
         serving.status = "Up"
         if release.since("0.5.18"):
-            log_lines.log("post-warmup freeze_gc failed")
-        log_lines.log(READY)
+            log_lines.warn("post-warmup freeze_gc failed")
+        _say_ready(plan)
         return
     error = await _poll(plan, "/model_info" if release.since("0.5.7") else "/get_model_info")
     if error is None:
@@ -80,11 +86,11 @@ async def warm_up(serving, skipped):
         except OSError as failure:
             error = "%s: %s" % (type(failure).__name__, failure)
     if error is not None:
-        log_lines.log("Initialization failed. warmup error: Traceback (most recent call last):\n%s" % error)
+        log_lines.error("Initialization failed. warmup error: Traceback (most recent call last):\n%s" % error)
         serving.launcher.kill_tree()
     serving.status = "Up"
     if release.since("0.5.18") and serving.http.listener is not None:
         await _call(plan, "POST", "/freeze_gc")
     serving.launcher.fault("ready")
-    log_lines.log(READY)
+    _say_ready(plan)
     serving.warmed.set()

@@ -29,7 +29,7 @@ def _crash(serving, fault):
         child = next(c for c in serving.launcher.schedulers + serving.launcher.others if c.name.startswith(how))
         os.kill(child.pid, signal.SIGKILL)
     else:
-        serving.launcher.schedulers[0].print_line("Scheduler hit an exception: Traceback (most recent call last):")
+        serving.launcher.schedulers[0].print_line("Scheduler hit an exception: Traceback (most recent call last):", 40)
         log_lines.raw(exceptions.text(how, serving.plan))
         os.kill(serving.launcher.schedulers[0].pid, signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGQUIT)
