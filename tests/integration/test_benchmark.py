@@ -1,0 +1,206 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""benchmark_matrix and coding_eval on the stand-in server under real systemd."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+import threading
+
+import pytest
+
+DFLASH = "--speculative-algorithm DFLASH --speculative-draft-model-path org/draft --speculative-num-draft-tokens 8 --enable-metrics"
+# A model's answer to everything; each tries what the sandbox must not let pass.
+HOSTILE = {
+    "read the shadow file": "def f(): return open('/etc/shadow').read()",
+    "read a key of root": "def f(): return open('/root/llmops-key').read()",
+    "read the own user's key": "def f(): return open('/home/operator/llmops-key').read()",
+    "open a socket": "import socket\ndef f(): return socket.create_connection(('127.0.0.1', 22), 2) and 'in'",
+    "ask the system bus": "import socket\ndef f(): return socket.socket(socket.AF_UNIX).connect('/run/dbus/system_bus_socket') or 'in'",
+    "write outside": "def f(): return open('/etc/llmops-was-here', 'w').write('x') and 'in'",
+    "write where all may": "def f(): return open('/dev/shm/llmops-was-here', 'w').write('x') and 'in'",
+    "end other processes": "import os\ndef f(): return os.kill(1, 0) or 'in'",
+    "signal without a kill": (
+        "import fcntl, os, signal\ndef f():\n    r, w = os.pipe()\n    fcntl.fcntl(r, fcntl.F_SETOWN, VICTIM)\n"
+        "    fcntl.fcntl(r, fcntl.F_SETFL, fcntl.fcntl(r, fcntl.F_GETFL) | os.O_ASYNC)\n    os.write(w, b'x')\n    return 'tried'"
+    ),
+    "fork without end": "import os\ndef f():\n    while True:\n        try: os.fork()\n        except OSError: pass",
+    "stay behind": "import os, time\ndef f():\n    if os.fork() == 0:\n        os.setsid(); time.sleep(99)\n    return 'in' * 0",
+    "take all memory": "def f():\n    x = []\n    while True: x.append(bytearray(10 ** 7))",
+    "change the rules": "import resource\ndef f(): return resource.setrlimit(resource.RLIMIT_AS, (1 << 40, 1 << 40)) or 'in'",
+    "trace": "import ctypes\ndef f(): return ctypes.CDLL(None).ptrace(16, 1, 0, 0) == 0 and 'in'",
+    "mount": "import ctypes\ndef f(): return ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, 0) == 0 and 'in'",
+}
+
+
+class Server:
+    """The stand-in as a unit on host1."""
+
+    def __init__(self, hosts):
+        self.hosts, self.name, self.port = hosts, "benchmarked", 32500
+
+    def start(self, environment="", arguments=DFLASH):
+        text = textwrap.dedent(f"""\
+            [Unit]
+            StartLimitIntervalSec=0
+            [Service]
+            Type=exec
+            Environment=PYTHONPATH={self.hosts.repository}/tests/simulator SIM_LOAD_SECONDS=0.3 SIM_WARMUP_SECONDS=0.1
+            Environment=SIM_TRUTH_LOG=/run/benchmarked.truth SIM_PREFILL_MS=60 SIM_STEP_MS=25 {environment}
+            ExecStart=/usr/bin/python3 -B -m sglang.launch_server --model-path org/model --port {self.port} {arguments}
+            KillMode=mixed
+            KillSignal=SIGINT
+            TimeoutStopSec=10
+            """)
+        file = f"/etc/systemd/system/{self.name}.service"
+        self.shell(f"cat > {file} <<'END'\n{text}END\nsystemctl daemon-reload; rm -f /run/benchmarked.truth")
+        self.shell(f"systemctl restart {self.name}")
+        self.module("wait_for_generation", name=self.name, timeout=40, progress_interval=0)
+        return self
+
+    def shell(self, command):
+        done = self.hosts.ssh("host1", command)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout.strip()
+
+    def module(self, module, user=None, **options):
+        return self.hosts.run_module("host1", f"llmops.sglang.{module}", options, user=user)
+
+    def measure(self, **options):
+        small = {"contexts": [60], "concurrency": [2], "max_tokens": 41, "requests": 6, "progress_interval": 0}
+        return self.module("benchmark_matrix", **{"name": self.name, "results_dir": "/run/results", **small, **options})
+
+    def code(self, user=None, **options):
+        options = {"results_dir": f"/tmp/coding-{user}", "base_url": f"http://127.0.0.1:{self.port}", **options}
+        return self.module("coding_eval", user=user, **options)
+
+
+@pytest.fixture(scope="module")
+def server(hosts):
+    made = Server(hosts)
+    yield made
+    made.shell(f"systemctl stop {made.name}; rm -f /etc/systemd/system/{made.name}.service; systemctl daemon-reload")
+
+
+@pytest.mark.parametrize("api", ["chat", "generate"])
+def test_figures_agree_with_what_the_server_did(server, api):
+    server.start("SIM_ACCEPTANCE=4")
+    result = server.measure(api=api, label=api)
+    assert not result["failed"] and result["complete"], result
+    [cell] = result["cells"]
+    assert set(cell["reasons"]) <= {"client_saturated"}, cell  # the machine may be too busy for a good client
+    truth = [json.loads(line) for line in server.shell("tail -n 6 /run/benchmarked.truth").splitlines()]
+    assert [row["completion_tokens"] for row in truth] == [41] * 6
+    steps = sum(row["verify_steps"] for row in truth)
+    tpot = sum(
+        (row["last_token_monotonic"] - row["first_token_monotonic"]) / (41 - row["chunk_sizes"][0]) for row in truth
+    )
+    assert cell["tpot_ms"]["mean"] == pytest.approx(tpot / 6 * 1000, rel=0.1)
+    assert cell["acceptance_source"] == ("per_request" if api == "generate" else "counters")
+    assert cell["acceptance_length"] == pytest.approx(6 * 40 / steps, rel=0.1)
+    assert result["evidence_before"] == result["evidence_after"]
+    assert result["evidence_before"]["invocation_id"] == server.shell(
+        f"systemctl show --value -p InvocationID {server.name}"
+    )
+    assert result["evidence_before"]["listener_owned"] == "yes"
+    assert json.loads(server.shell(f"cat {result['record_path']}"))["proven"] is True
+
+
+def test_a_restart_within_a_cell_makes_it_invalid_and_no_other(server):
+    server.start()
+
+    def restart_when_measured():
+        server.shell(
+            "until grep -q . /run/benchmarked.truth && [ $(wc -l < /run/benchmarked.truth) -gt 24 ]; do sleep 0.1; done"
+        )
+        server.shell(f"systemctl kill -s SIGKILL {server.name}; sleep 0.2; systemctl restart {server.name}")
+
+    restarts = threading.Thread(target=restart_when_measured)
+    restarts.start()
+    result = server.measure(requests=200, max_tokens=64, repeats=1)
+    restarts.join()
+    [cell] = result["cells"]
+    assert result["ok"] is False and cell["valid"] is False
+    assert "evidence_changed" in cell["reasons"] and cell["evidence_changes"], cell
+    again = server.measure(requests=6)
+    assert set(again["cells"][0]["reasons"]) <= {"client_saturated"} and again["resumed_cells"] == 0
+
+
+def test_made_up_acceptance_is_never_valid(server):
+    server.start("SGLANG_SIMULATE_ACC_LEN=5")
+    result = server.measure()
+    assert result["ok"] is False and "simulated_acceptance" in result["cells"][0]["reasons"]
+
+
+def test_a_unit_that_is_not_there_is_named(server):
+    result = server.measure(name="benchmarkd")
+    assert result["failed"] and result["failure_class"] == "no_such_unit" and "benchmarked" in result["msg"]
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("right", "passed"), ("wrong", "failed"), ("none", "refused"), ("hang", "failed")]
+)
+def test_the_five_tasks(server, code, status):
+    server.start(f"SIM_CODE={code} SIM_SPEED=20")
+    result = server.code(name=server.name, task_timeout=2, max_tokens=1000)
+    assert not result["failed"], result
+    statuses = {task["name"]: task["status"] for task in result["tasks"]}
+    assert len(statuses) == 5 and set(statuses.values()) == {status}, result["tasks"]
+    assert result["ok"] is True and result["pass_rate"] == (1.0 if status == "passed" else 0.0)
+
+
+def test_a_stopped_server_fails_no_task(server):
+    server.start()
+    server.shell(f"systemctl stop {server.name}")
+    result = server.code(name=server.name)
+    assert (result["ok"], result["tasks_not_run"], result["tasks_failed"], result["pass_rate"]) == (False, 5, 0, None)
+    assert not result["failed"]
+
+
+@pytest.mark.parametrize("user", [None, "operator"])
+def test_no_hostile_program_comes_through(server, user):
+    server.shell(
+        "echo key > /root/llmops-key; chmod 600 /root/llmops-key; id operator; loginctl enable-linger operator;"
+        "install -m 600 -o operator /dev/null /home/operator/llmops-key; echo key > /home/operator/llmops-key"
+    )
+    script = textwrap.dedent("""\
+        import json, os, subprocess, sys
+        sys.path.insert(0, "/run/llmops-test")
+        from ansible_collections.llmops.sglang.plugins.module_utils import _coding_judge, _coding_tasks, _sandbox
+        def run(args, data=None, environ_update=None, **more):
+            done = subprocess.run(args, input=data.encode(), capture_output=True, env={**os.environ, **(environ_update or {})})
+            return done.returncode, done.stdout.decode("utf-8", "surrogateescape"), done.stderr.decode()
+        user = {"XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"} if os.getuid() else None
+        sandbox = _sandbox.Sandbox(run, "systemd", 1 << 28, user)
+        _coding_judge.check_sandbox(sandbox)
+        victim = subprocess.Popen(["sleep", "300"])
+        good = _coding_tasks.CodingTask("good", "", "f", [_coding_tasks.Case(expected="in")])
+        assert _coding_judge.judge(sandbox, good, "def f(): return 'in'", 5).passed == 1
+        for name, code in json.load(sys.stdin).items():
+            verdict = _coding_judge.judge(sandbox, good, code.replace("VICTIM", str(victim.pid)), 2)
+            print(json.dumps([name, verdict.passed, verdict.reason]))
+        print(json.dumps(victim.poll()))
+        victim.kill()
+        """)
+    server.shell(
+        "mkdir -p /run/llmops-test/ansible_collections/llmops; chmod -R a+rX /run/llmops-test;"
+        f"ln -sfn {server.hosts.repository} /run/llmops-test/ansible_collections/llmops/sglang;"
+        f"cat > /run/llmops-test/attack.py <<'END'\n{script}END\ncat > /run/llmops-test/code.json <<'END'\n{json.dumps(HOSTILE)}\nEND"
+    )
+    command = "/usr/bin/python3 /run/llmops-test/attack.py < /run/llmops-test/code.json"
+    done = server.hosts.ssh("host1", command, user=user or "root", timeout=120)
+    assert done.returncode == 0, done.stderr
+    *verdicts, victim = [json.loads(line) for line in done.stdout.splitlines()]
+    assert victim is None, "a process of the same user was ended"
+    assert [name for name, dummy, dummy2 in verdicts] == list(HOSTILE)
+    assert [(name, reason) for name, passed, reason in verdicts if passed] == []
+    assert server.shell("ls /etc/llmops-was-here /dev/shm/llmops-was-here 2>/dev/null; true") == ""
+    assert server.shell("pgrep -f '[o]rder..nonce' || true") == ""
+
+
+def test_a_user_without_root_has_the_tasks_judged_in_a_sandbox(server):
+    server.start("SIM_CODE=right SIM_SPEED=20")
+    result = server.code(user="operator", max_tokens=1000)
+    assert not result["failed"] and result["tasks_passed"] == 5, result
+    assert result["sandbox"] == "systemd"
