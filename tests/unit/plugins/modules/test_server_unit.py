@@ -110,6 +110,14 @@ def test_secrets_show_nowhere(run, tmp_path):
     assert result["argv"][-2:] == ["--config", "${CREDENTIALS_DIRECTORY}/config.yaml"]
 
 
+def test_a_secret_is_private_before_its_mode_is_set(run, tmp_path, monkeypatch):
+    """A kill between the two steps must leave nothing that others can read."""
+    monkeypatch.setattr(basic.AnsibleModule, "set_mode_if_different", lambda *dummy, **dummy2: False)
+    run(api_key=KEY)
+    for file in ("config.yaml", "environment"):
+        assert mode(tmp_path / "llm.service.secrets" / file) == 0o600
+
+
 def test_a_changed_secret_is_a_change_with_a_new_identity(run, tmp_path):
     environment = tmp_path / "llm.service.secrets" / "environment"
     run(api_key=KEY)
