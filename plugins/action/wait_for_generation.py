@@ -97,7 +97,10 @@ def describe(progress: t.Mapping[str, t.Any]) -> str:
     if not stage:
         return ""
     text = stage if "%" in stage or not detail else f"{stage}: {detail}"
-    return text + (f" (usually ready at about {usual:.0f} s)" if usual and stage != "ready" else "")
+    if not usual or stage == "ready":
+        return text
+    late = (progress.get("elapsed") or 0) > 2 * usual
+    return f"{text} ({f'more than twice the usual {usual:.0f} s' if late else f'usually ready at about {usual:.0f} s'})"
 
 
 def _number(value: t.Any, default: float) -> float:

@@ -49,7 +49,7 @@ class GenerationWait:
         self.prober = Prober(self.client, _probe_options(params))
         self.prober.words_per_token = self.memory.words_per_token
         address = (self.client.host, self.client.port)
-        self.host = Host(manager, self.name, address, self.mask, previous, bool(params["use_proxy"]))
+        self.host = Host(manager, self.name, address, self.mask, previous, self.client.through_proxy)
         self.options = _wait_options(params, previous, self.host.has_unit)
         self.times = StartTimes(default_path())
         self.key = configuration_key(self.name or "", self.argv)
@@ -76,7 +76,7 @@ class GenerationWait:
         memory.words_per_token = self.prober.words_per_token
         self._tell_slow(now)
         if verdict is None:
-            return {"changed": False, "slice_state": memory.dump(), "progress": self.progress(now)}
+            return {"changed": False, "slice_state": self.mask.value(memory.dump()), "progress": self.progress(now)}
         result = {**result_of(memory, now, self.mask), "base_url": self.mask.text(self.base_url)}
         result["progress"] = self.progress(now)
         if verdict.failure_class:
@@ -85,10 +85,15 @@ class GenerationWait:
         return {**result, "ok": True}
 
     def _failure(self, verdict: Verdict, result: dict[str, t.Any]) -> Failure:
-        result.update(ok=False, log_tail=self.host.log_tail(self.memory.invocation_id))
+        result.update(ok=False, log_tail=self._log_tail())
         result["last_error"] = result["last_error"] or self.mask.text(verdict.msg)[:500]
         result.pop("failure_class")
         return Failure(verdict.failure_class, self.mask.text(verdict.msg)[:1500], **result)
+
+    def _log_tail(self) -> list[str]:
+        """Of the current invocation, or of the one before where this has not written yet."""
+        memory = self.memory
+        return self.host.log_tail(memory.invocation_id) or self.host.log_tail(memory.earlier_invocation_id)
 
     def progress(self, now: float) -> dict[str, t.Any]:
         """What the operator is shown: seconds waited, stage, last telling line, and the usual time."""

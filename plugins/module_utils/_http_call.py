@@ -108,7 +108,7 @@ class Call:
             session.mount("http://", adapter)
             session.mount("https://", adapter)
             if target.use_proxy:
-                self.proxies = get_environ_proxies(self.url)
+                self.proxies = proxies_of(self.url)
             with session.request(
                 self.method,
                 self.url,
@@ -160,6 +160,11 @@ class Call:
         causes = list(_causes(exc))
         kind, cause = _kind_of(causes)
         return HttpError(kind, self._said(cause or f"{type(exc).__name__}: {str(exc)[:200]}"), phase=self.phase)
+
+
+def proxies_of(url: str) -> dict[str, str]:
+    """The proxies that the environment has for *url*; empty where it is exempt."""
+    return dict(get_environ_proxies(url))
 
 
 def _without_password(url: str) -> str:

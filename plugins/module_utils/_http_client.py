@@ -25,7 +25,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._http_answer import 
     failure_class_of_status,
     http_error,
 )
-from ansible_collections.llmops.sglang.plugins.module_utils._http_call import HAS_REQUESTS, Call, Target
+from ansible_collections.llmops.sglang.plugins.module_utils._http_call import HAS_REQUESTS, Call, Target, proxies_of
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, read_api_key
 
 __all__ = ["Answer", "HttpClient", "HttpError", "error_message", "failure_class_of_status", "http_error", "secrets_in"]
@@ -77,6 +77,11 @@ class HttpClient:
             client_key=params.get("client_key"),
             use_proxy=bool(params.get("use_proxy")),
         )
+
+    @property
+    def through_proxy(self) -> bool:
+        """Whether requests to the server go through a proxy of the environment."""
+        return self._target.use_proxy and bool(proxies_of(self.base_url))
 
     def url(self, path: str) -> str:
         """The whole URL of *path*; one that is whole already stays."""

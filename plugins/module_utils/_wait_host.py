@@ -10,7 +10,12 @@ import socket
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _engine_processes as engine
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationReader, Journal, log_tail
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
+    InvocationReader,
+    Journal,
+    log_tail,
+    read_invocation,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
     answering,
     listening_sockets,
@@ -47,6 +52,7 @@ class Host:
         self._blind = through_proxy
         self._open = False
         self._reader: InvocationReader | None = None
+        self._judged = -1
         self._finding: tuple[str, str] | None = None
 
     def unit(self) -> UnitState | None:
@@ -102,8 +108,12 @@ class Host:
     def ownership(self, sockets: t.Sequence[t.Any], state: UnitState | None) -> Ownership:
         return ownership(sockets, state, self._previous)
 
+    def where(self) -> str:
+        """The address in words."""
+        return f"{self.host}:{self.port}" + (" through a proxy" if self._blind else "")
+
     def nobody(self) -> str:
-        return f"Nothing listens on {self.host}:{self.port}."
+        return f"Nothing listens on {self.where()}."
 
     def progress(self, state: UnitState) -> tuple[str, str]:
         """Stage and last telling line of the invocation's log, masked; empty where there is none."""
@@ -122,9 +132,19 @@ class Host:
             reader.journal.sync()
             reader.read()
             reader.finish()
-            found = failure_of(reader.log.all_lines, state)
-        else:
-            found = failure_of(reader.log.lines)
+            return self._masked(failure_of(reader.log.all_lines, state))
+        if len(reader.log.lines) != self._judged:
+            self._judged = len(reader.log.lines)
+            self._finding = self._masked(failure_of(reader.log.lines))
+        return self._finding
+
+    def earlier_failure(self, invocation_id: str) -> tuple[str, str] | None:
+        """Failure class and cause by the log of an invocation that is over."""
+        if self._manager is None or self._name is None or not invocation_id:
+            return None
+        return self._masked(failure_of(read_invocation(self._manager, self._name, invocation_id).all_lines))
+
+    def _masked(self, found: tuple[str, str] | None) -> tuple[str, str] | None:
         return (found[0], self._mask.text(found[1])) if found else None
 
     def log_tail(self, invocation_id: str) -> list[str]:
@@ -144,5 +164,6 @@ class Host:
         if self._manager is None or self._name is None or not state.invocation_id:
             return None
         if self._reader is None or self._reader.log.invocation_id != state.invocation_id:
+            self._judged, self._finding = -1, None
             self._reader = InvocationReader(Journal(self._manager), self._name, state.invocation_id)
         return self._reader

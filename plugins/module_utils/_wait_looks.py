@@ -84,6 +84,7 @@ class Looks:
         if (state.invocation_id, state.main_pid) == (memory.invocation_id, memory.main_pid):
             return
         if state.invocation_id != memory.invocation_id or memory.main_pid:
+            memory.earlier_invocation_id = memory.invocation_id
             memory.forget_invocation()
             self.owner = None
         memory.invocation_id, memory.main_pid = state.invocation_id, state.main_pid
@@ -96,6 +97,8 @@ class Looks:
         looping = verdict.failure_class == "crash_loop"
         asked = self.options.fail_fast and (verdict.ask_log or looping)
         finding = self.host.failure(state, final=True) if asked else None
+        if looping and asked and not finding:
+            finding = self.host.earlier_failure(self.memory.earlier_invocation_id)
         if finding and finding[0] == "port_in_use" and self.owner is None:
             sockets = self.host.sockets()
             self.owner = self.host.ownership(sockets, state) if sockets else None
@@ -128,6 +131,12 @@ class Looks:
         memory = self.memory
         sockets = self.host.sockets()
         if sockets is None:
+            if self.host.has_unit and self.options.require_owner:
+                self._end(
+                    "no_permission",
+                    f"Who listens at {self.host.where()} cannot be told from this host: set require_owner to false if that "
+                    "address leads to the unit all the same.",
+                )
             memory.listening = True
             memory.bound_at = now if memory.bound_at is None else memory.bound_at
             return

@@ -35,6 +35,7 @@ class WaitMemory:
     restarts_before: int | None = None
     restarts: int = 0
     invocation_id: str = ""
+    earlier_invocation_id: str = ""
     main_pid: int = 0
     attempts: int = 0
     index: int = 0
@@ -143,14 +144,17 @@ def result_of(memory: WaitMemory, now: float, mask: Mask) -> dict[str, t.Any]:
     )
     result.update(memory.answer)
     result["listener"] = {**result["listener"], **memory.listener}
-    return {**result, **{key: mask.value(result[key]) for key in ("last_error", "listener", "models", "text", "usage")}}
+    result.update({key: mask.value(result[key]) for key in ("last_error", "listener", "models", "text", "usage")})
+    # Cut only now: half a secret would not be known as one.
+    result["text"] = result["text"] and result["text"][:_LONGEST_TEXT]
+    return result
 
 
 def answer_of(generation: t.Any) -> dict[str, t.Any]:
     """The result keys that describe a generation; text and usage are bounded."""
     return {
         "generated_from": generation.generated_from,
-        "text": generation.text[:_LONGEST_TEXT],
+        "text": generation.text[: 2 * _LONGEST_TEXT],
         "finish_reason": generation.finish_reason or None,
         "usage": _bounded(generation.usage),
     }

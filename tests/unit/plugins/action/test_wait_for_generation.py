@@ -80,6 +80,12 @@ def test_slices_share_their_memory_and_the_result_is_the_last(run):
     ]
 
 
+def test_a_start_that_takes_twice_as_long_as_usual_is_spoken_of():
+    progress = {"stage": "loading weights", "detail": "Load weight begin.", "expected": 30.0, "elapsed": 70.0}
+    assert action.describe(progress) == "loading weights: Load weight begin. (more than twice the usual 30 s)"
+    assert action.describe({}) == ""
+
+
 def test_an_unchanged_stage_is_not_repeated_before_its_time(run):
     _result, _sent, lines = run([waiting("starting"), waiting("starting"), waiting("starting"), READY])
     assert len(lines) == 2

@@ -57,6 +57,7 @@ class World:
             "dead": {},
             "progress": ("", ""),
             "failure": None,
+            "earlier_failure": None,
             "answer": good(),
             "takes": 0.05,
             "health": "200",
@@ -107,8 +108,15 @@ class World:
     def nobody(self):
         return "Nothing listens on 127.0.0.1:30000."
 
+    def where(self):
+        return "10.0.0.5:30000"
+
     def refused(self):
         pass
+
+    def earlier_failure(self, invocation_id):
+        self.earlier = invocation_id
+        return self.part("earlier_failure")
 
     def progress(self, state):
         return self.part("progress")
@@ -307,6 +315,12 @@ def test_c11_crash_loop():
     world = World(unit=loop, sockets=[])
     verdict, memory, took = fails(world, "crash_loop", within=30, max_restarts=1, timeout=600.0)
     assert took >= 16 and "restarted 2 times" in verdict.msg and memory.attempts == 0
+
+
+def test_c11_the_cause_may_stand_in_the_log_of_the_dead_one():
+    world = World(unit=loop, sockets=[], earlier_failure=("out_of_memory", "Memory did not suffice."))
+    verdict, _memory, _took = fails(world, "crash_loop", within=30, max_restarts=1, timeout=600.0)
+    assert "Memory did not suffice." in verdict.msg and world.earlier == f"{1:032x}"
 
 
 def test_c11_the_first_death_ends_a_wait_that_allows_no_restart():
@@ -513,6 +527,18 @@ def test_without_fail_fast_it_waits_on(broken):
     world = World(unit=lambda t: broken if t < 10 else unit(started=10), sockets=lambda t: [] if t < 12 else ["socket"])
     verdict, _memory, took = run(world, fail_fast=False, previous_invocation_id=X)
     assert verdict.failure_class == "" and 12 <= took < 14
+
+
+def test_without_fail_fast_the_invocation_of_before_is_still_no_readiness():
+    world = World(unit=lambda t: unit(inv=X) if t < 10 else unit(started=10))
+    verdict, memory, took = run(world, fail_fast=False, previous_invocation_id=X)
+    assert verdict.failure_class == "" and took >= 10 and memory.attempts == 2
+
+
+def test_an_address_of_another_host_has_no_owner():
+    verdict, _memory, _took = fails(World(unit=unit(), sockets=None), "no_permission", within=1)
+    assert "10.0.0.5" in verdict.msg
+    assert run(World(unit=unit(), sockets=None), require_owner=False)[0].failure_class == ""
 
 
 def test_without_fail_fast_the_last_reason_is_told_at_the_deadline():

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import stat
 
 import pytest
@@ -41,7 +42,7 @@ def test_it_stays_small(times):
         times.add(f"key{number}", 1)
     for number in range(30):
         times.add("key59", number + 1)
-    kept = json.loads(open(times.path, encoding="utf-8").read())
+    kept = json.loads(pathlib.Path(times.path).read_text(encoding="utf-8"))
     assert len(kept) == 50 and "key0" not in kept and len(kept["key59"]) == 10 and kept["key59"][-1] == 30
 
 
