@@ -17,14 +17,9 @@ import time
 import pytest
 from simulated_server import DFLASH, SimulatedServer
 
+from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import BUILT_IN
+
 WINDOW = (*DFLASH, "--speculative-draft-window-size", "2048", "--speculative-num-draft-tokens", "8")
-PROMPTS = {
-    "is_palindrome": ([("Level",), ("A man, a plan",)], [True, False]),
-    "fib": ([(0,), (1,), (10,)], [0, 1, 55]),
-    "merge_sorted": ([([1, 4], [2, 3]), ([], [1])], [[1, 2, 3, 4], [1]]),
-    "word_count": ([("a b a",)], [{"a": 2, "b": 1}]),
-    "gcd": ([(12, 18), (7, 0)], [6, 7]),
-}
 
 
 @pytest.fixture(scope="module")
@@ -100,14 +95,15 @@ def test_the_prefix_cache_counts(plain):
 def test_coding_answers(tmp_path, style):
     with serve(tmp_path, SIM_CODE=style) as server:
         server.wait_ready()
-        for name, (cases, expected) in PROMPTS.items():
-            answer = server.chat(f"Write a Python function {name} for me.", max_tokens=512).json["choices"][0]
+        for task in BUILT_IN:
+            answer = server.chat(task.prompt, max_tokens=512).json["choices"][0]
             found = re.search(r"```python\n(.*?)```", answer["message"]["content"], re.S)
             assert (found is None) is (style == "none")
             if found:
                 space = {}
                 exec(found.group(1), space)
-                assert ([space[name](*case) for case in cases] == expected) is (style == "right")
+                right = [space[task.entry_point](*case.args) == case.expected for case in task.cases]
+                assert all(right) is (style == "right")
                 assert answer["finish_reason"] == "stop"
 
 

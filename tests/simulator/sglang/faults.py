@@ -14,7 +14,7 @@ import time
 STAGES = ("import", "args", "load", "draft", "graphs", "bind", "warmup", "ready", "serving", "stop")
 KINDS = ("crash", "hang", "drip", "lie", "status")
 LIES = {
-    "draft": ("window_none",),
+    "draft": ("window", "window_none"),
     "ready": ("no_bind", "early"),
     "serving": (
         "health",

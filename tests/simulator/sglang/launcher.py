@@ -152,7 +152,7 @@ class Launcher:
         ready = []
         for dp in range(plan.dp):
             for pp in range(plan.pp):
-                for tp in range(plan.tp):
+                for tp in plan.local_ranks:
                     ready.append(self.spawn_scheduler({"DP": dp, "PP": pp, "TP": tp, "EP": tp * plan.ep // plan.tp}))
         self.others.append(Child("detokenizer", processes.spawn("sglang::detokenizer", detokenizer)))
         os.close(alive_read)
@@ -235,6 +235,6 @@ class Launcher:
         if self.faults.lies("ready", "early"):
             log_lines.log("The server is fired up and ready to roll!")
         self.spawn_children()
-        from sglang import serving
+        from sglang import follower, serving
 
-        sys.exit(serving.serve(self))
+        sys.exit((follower if self.plan.node_rank else serving).serve(self))

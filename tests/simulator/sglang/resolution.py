@@ -33,11 +33,18 @@ class Plan:
         self.budget = self.topk = None
         self.api_key, self.admin_api_key = args.get("api_key"), args.get("admin_api_key")
         self.tp, self.pp, self.dp = (int(args.get(name) or 1) for name in ("tp_size", "pp_size", "dp_size"))
+        self.nodes, self.node_rank = int(args.get("nnodes") or 1), int(args.get("node_rank") or 0)
         self.ep = int(args.get("ep_size") or 1)
         self.host, self.port = args.get("host") or "127.0.0.1", int(args.get("port") or 30000)
         self.context_length = int(args.get("context_length") or self.target.context_length)
         self.served_name = args.get("served_model_name") or args["model_path"]
         self.tls = bool(args.get("ssl_certfile"))
+
+    @property
+    def local_ranks(self):
+        """The tensor-parallel ranks of this node."""
+        share = self.tp // self.nodes
+        return range(self.node_rank * share, (self.node_rank + 1) * share)
 
     @property
     def speculative(self):
@@ -85,6 +92,8 @@ def resolve(release, settings, args):
         raise _no_such_model(plan.target.path)
     if bool(args.get("ssl_certfile")) != bool(args.get("ssl_keyfile")):
         raise Refused("Both --ssl-keyfile and --ssl-certfile must be specified together.")
+    if plan.tp * plan.pp % plan.nodes:
+        raise Refused("tp_size must be divisible by number of nodes", "AssertionError")
     if plan.dp > 1 and (args.get("nnodes") or 1) > 1 and not args.get("enable_dp_attention"):
         raise Refused("multi-node data parallel is not supported unless dp attention!", "AssertionError")
     if args.get("attention_backend") == "torch_native":

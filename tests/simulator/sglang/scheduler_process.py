@@ -39,7 +39,7 @@ class SchedulerStartup:
     def fault(self, stage):
         time.sleep(self.faults.drip_seconds(stage))
         for fault in self.faults.at(stage):
-            if self.rank["TP"] == 0 and fault.kind in ("crash", "hang"):
+            if self.rank["TP"] == self.plan.local_ranks[0] and fault.kind in ("crash", "hang"):
                 strike_process(fault, self.fail)
 
     def fail(self, name):
@@ -131,7 +131,9 @@ class SchedulerStartup:
                 % (plan.block_size, trained),
                 30,
             )
-        window = None if self.faults.lies("draft", "window_none") else plan.window
+        window = (
+            None if (self.faults.lies("draft", "window") or self.faults.lies("draft", "window_none")) else plan.window
+        )
         self.log(
             "Initialized %s draft runner. attention_backend=%s, model=%s, block_size=%d, draft_window_size=%s, "
             "compact_cache=%s" % (word, draft_backend(plan), architecture, plan.block_size, window, window is not None)
