@@ -104,6 +104,7 @@ class Journal:
         self._manager = manager
         self.user = manager.scope == "user"
         self.elsewhere = bool(directory or files)
+        self._namespace = namespace
         self._where = [f"--directory={directory}"] if directory else [f"--file={name}" for name in files]
         if namespace and not self.elsewhere:
             # With the plus sign the manager's rows, which stay in the default namespace, are shown too.
@@ -111,8 +112,10 @@ class Journal:
 
     def sync(self) -> None:
         """Have journald write out what it has received; needs root, and is harmless where it is refused."""
-        if not self.elsewhere:
-            self._manager.run_command(["journalctl", "--sync"], environ_update=self._manager.command_environ)
+        if self.elsewhere:
+            return
+        for where in [[], [f"--namespace={self._namespace}"]] if self._namespace else [[]]:
+            self._manager.run_command(["journalctl", *where, "--sync"], environ_update=self._manager.command_environ)
 
     def rows(self, matches: t.Sequence[str], *options: str, skip: str = "") -> tuple[list[dict[str, t.Any]], str]:
         """The rows that fit *matches* (``+`` is an or), oldest first, and what journalctl said on standard error.

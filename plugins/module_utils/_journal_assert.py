@@ -262,7 +262,7 @@ def _wanted(entry: t.Mapping[str, t.Any], place: int) -> Expectation:
             compile_pattern(str(expected["regex"]), f"{title}: {key}")
     return Expectation(
         title,
-        contains if pattern is None else compile_pattern(pattern, title),
+        str(contains) if pattern is None else compile_pattern(pattern, title),
         fields=dict(entry.get("fields") or {}),
         count=entry.get("count"),
         min_count=entry.get("min_count"),

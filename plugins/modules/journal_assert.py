@@ -182,7 +182,7 @@ ok:
   sample: true
 failure_class:
   description:
-    - Why not, in one word; empty where O(ignore:ok) is true.
+    - Why not, in one word; empty where RV(ok) is true.
     - C(pattern_not_found), C(field_mismatch), C(field_missing), C(ambiguous_match), C(count_mismatch) and C(forbidden_match)
       are findings; C(no_such_unit), C(never_started), C(no_such_invocation), C(no_entries), C(no_permission),
       C(log_truncated), C(rate_limited), C(message_withheld), C(log_level_hidden), C(output_elsewhere) say that nothing can be

@@ -217,6 +217,27 @@ def test_bytes_colours_and_long_lines(service):
     assert len(json.dumps(result)) < 20_000
 
 
+def test_a_journal_namespace(service):
+    service.start(f"echo words; {FOREVER}", "LogNamespace=ja")
+    service.until("words")
+    result = service.ask(expect=[{"contains": "words"}], must_not_match=["nothing"])
+    assert result["ok"] and result["covers_start"], result["msg"]
+
+
+def test_an_instance_of_a_template(service):
+    service.write(f"echo words of $1; {FOREVER}")
+    service.shell(
+        f"sed 's/\\.sh$/.sh %i/' {service.folder}/{service.name}.service > {service.folder}/{service.name}@.service; "
+        f"systemctl daemon-reload; systemctl start {service.name}@one {service.name}@two"
+    )
+    try:
+        expect = [{"contains": "words of two", "count": 1}, {"contains": "words of one", "count": 0}]
+        result = service.ask(name=f"{service.name}@two", expect=expect, timeout=5)
+        assert result["ok"], result["msg"]
+    finally:
+        service.shell(f"systemctl stop '{service.name}@*'; rm {service.folder}/{service.name}@.service")
+
+
 def test_exported_journals(service):
     invocation = service.start(f"echo words; {FOREVER}")
     service.until("words")
