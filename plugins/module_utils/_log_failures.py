@@ -119,7 +119,9 @@ def failure_of(lines: t.Sequence[t.Union[Line, str]], unit_state: t.Optional[Uni
         finding = _line_finding(message_of(text), text, stopped)
         if finding:
             found.setdefault(*finding)
-    for block in tracebacks(texts):
+    # The manager's line about the exit may stand before the exception's own.
+    own = [text_of(line) for line in lines if isinstance(line, str) or line.source != "manager"]
+    for block in tracebacks(own):
         finding = _traceback_finding(block)
         if finding:
             # A traceback names the exception, which says more than the line of whoever noticed the death.

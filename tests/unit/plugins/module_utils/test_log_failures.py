@@ -8,6 +8,7 @@ import pathlib
 
 import pytest
 
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
 from ansible_collections.llmops.sglang.plugins.module_utils._log_failures import failure_of
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
@@ -121,6 +122,12 @@ def test_lines_of_other_ranks_between_the_frames():
         "[2026-05-30 08:20:46] Received sigquit from a child process. It usually means the child failed.",
     ]
     assert failure_of(lines)[0] == "out_of_memory"
+
+
+def test_a_line_of_the_manager_between_the_frames():
+    lines = [Line(text) for text in lines_of("failing", "0.5.15-window-below-block")]
+    lines.insert(-1, Line("llm.service: Main process exited, code=exited, status=1/FAILURE", source="manager"))
+    assert failure_of(lines)[0] == "bad_arguments"
 
 
 @pytest.mark.parametrize(
