@@ -162,20 +162,35 @@ def install_server() -> bool:
     return subprocess.run([sys.executable, str(REAL / "install.py"), "--only", SERVER], check=False).returncode == 0
 
 
+def newest_record(records: pathlib.Path, begun: float) -> pathlib.Path | None:
+    """The benchmark's record that was written since *begun*."""
+    found = [file for file in records.rglob("*.json") if not file.name.endswith(".coding.json")]
+    found = [file for file in found if file.stat().st_mtime >= begun]
+    return max(found, key=lambda file: file.stat().st_mtime, default=None)
+
+
+def machine_was_busy(records: pathlib.Path, begun: float) -> bool:
+    """Whether the only thing wrong with the figures is that this machine could not keep up with measuring them."""
+    record = newest_record(records, begun)
+    cells = json.loads(record.read_text())["cells"] if record else []
+    return {reason for cell in cells for reason in cell["reasons"]} == {"client_saturated"}
+
+
 def show_record(records: pathlib.Path, begun: float) -> None:
     """The Markdown table of the record that this run wrote, and where it lies."""
     from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_record import markdown
 
-    found = [file for file in records.rglob("*.json") if file.stat().st_mtime >= begun]
-    measured = [file for file in found if not file.name.endswith(".coding.json")]
-    if not measured:
+    record = newest_record(records, begun)
+    if record is None:
         raise DemoError(f"no record was written below {records}")
-    record = max(measured, key=lambda file: file.stat().st_mtime)
     say("What was measured, from the record")
     print(markdown(json.loads(record.read_text())))
-    for file in set(found) - set(measured):
-        coded = json.loads(file.read_text())
-        print(f"Coding: {coded['tasks_passed']} of {coded['tasks_total']} passed, {coded['tasks_not_run']} not run.")
+    for file in record.parent.glob("*.coding.json"):
+        if file.stat().st_mtime >= begun:
+            coded = json.loads(file.read_text())
+            print(
+                f"Coding: {coded['tasks_passed']} of {coded['tasks_total']} passed, {coded['tasks_not_run']} not run."
+            )
     print(f"Record: {record}")
 
 
@@ -195,7 +210,11 @@ def demonstrate(place: TestHost | UserUnits, inventory: pathlib.Path, quick: boo
         if ansible_playbook(*words, str(DEMO / "stand_in.yml"), **variables) != 0:
             raise DemoError("the stand-in server could not be put on the host")
     say("The main job: unit, restart, real generation, proof of the window, benchmark")
-    if ansible_playbook(*words, str(REPOSITORY / "playbooks/site.yml"), **variables) != 0:
+    status = ansible_playbook(*words, str(REPOSITORY / "playbooks/site.yml"), **variables)
+    if status != 0 and machine_was_busy(records, begun):
+        say("This machine was too busy for some of the figures. They count as invalid; only they are measured again")
+        status = ansible_playbook(*words, str(REPOSITORY / "playbooks/benchmark.yml"), **variables)
+    if status != 0:
         raise DemoError("the main job failed")
     show_record(records, begun)
     if quick:
