@@ -23,7 +23,17 @@ Ask = t.Callable[[str], t.Any]
 _SECRET = re.compile(r"api_key|password|secret|token$")
 # What the server reports beside its arguments.
 _NO_ARGUMENTS = frozenset(
-    ["internal_states", "version", "kv_events", "startup_time", "launch_command", "frontend", "status", "max_total_num_tokens", "max_req_input_len"]
+    (
+        "frontend",
+        "internal_states",
+        "kv_events",
+        "launch_command",
+        "max_req_input_len",
+        "max_total_num_tokens",
+        "startup_time",
+        "status",
+        "version",
+    )
 )
 _LONGEST = 400
 
