@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import argparse
 import base64
-import importlib.util
 import json
 import pathlib
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -39,7 +39,7 @@ KINDS = {
     "DeprecatedAction": "x",
 }
 # Parsers whose values are plain text, or JSON; a name that is not here is kept as it is.
-TYPES = {
+TYPES: dict[str | None, str] = {
     **dict.fromkeys((None, "NoneType", "nullable_str", "parse_cuda_graph_backend_arg"), "str"),
     **dict.fromkeys(("json.loads", "parse_cuda_graph_config_arg"), "json"),
 }
@@ -116,13 +116,11 @@ def read(target: pathlib.Path) -> dict[str, Release]:
     """The table that a catalogue module holds; nothing where there is no such file."""
     if not target.exists():
         return {}
-    spec = importlib.util.spec_from_file_location("catalogue", target)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    packed = json.loads(zlib.decompress(base64.b85decode("".join(module.PACKED.split()))))
+    module = runpy.run_path(str(target))
+    packed = json.loads(zlib.decompress(base64.b85decode("".join(module["PACKED"].split()))))
     return {
         version: {row[2]: row[2:] for row in packed if row[0] <= number <= row[1]}
-        for number, version in enumerate(module.VERSIONS)
+        for number, version in enumerate(module["VERSIONS"])
     }
 
 

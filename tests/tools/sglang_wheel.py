@@ -304,14 +304,14 @@ def _by_annotation(kind: ast.expr, options: dict[str, ast.expr]) -> None:
     if isinstance(kind, ast.Subscript) and ast.unparse(kind.value).endswith("Union"):
         kinds = [k for k in t.cast(ast.Tuple, kind.slice).elts if ast.unparse(k) != "None"]
         kind = kinds[0] if len(kinds) == 1 else ast.Name("str")
-    outer = ast.unparse(kind.value) if isinstance(kind, ast.Subscript) else ""
+    outer, inner = (ast.unparse(kind.value), kind.slice) if isinstance(kind, ast.Subscript) else ("", kind)
     if outer.endswith("Literal"):
-        values = kind.slice.elts if isinstance(kind.slice, ast.Tuple) else [kind.slice]
+        values = inner.elts if isinstance(inner, ast.Tuple) else [inner]
         options.setdefault("choices", ast.List(list(values)))
         options.setdefault("type", ast.Name(type(t.cast(ast.Constant, values[0]).value).__name__))
     elif outer in ("List", "list") and "type" not in options:
         options.setdefault("nargs", ast.Constant("+"))
-        options["type"] = kind.slice
+        options["type"] = inner
     elif ast.unparse(kind) == "bool":
         options["action"] = ast.Constant("store_true")
     else:
