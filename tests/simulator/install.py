@@ -10,6 +10,7 @@ DEST/bin/python runs `-m sglang.launch_server`, and importlib.metadata finds `sg
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import shutil
@@ -23,11 +24,21 @@ def base_python(asked):
     """(real interpreter, its major.minor). The system's is preferred: units may not see a home directory."""
     path = asked or ("/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable)
     real = os.path.realpath(path)
+    if real == os.path.realpath(sys.executable):
+        return real, "%d.%d" % sys.version_info[:2]
     code = "import sys; print('%d.%d' % sys.version_info[:2]); print(getattr(sys, '_base_executable', '') or sys.executable)"
     lines = subprocess.run([real, "-I", "-S", "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.split(
         "\n"
     )
     return os.path.realpath(lines[1]), lines[0]
+
+
+def compile_package(real, package):
+    """Compile the package now, because the server's user may not write there."""
+    if real == os.path.realpath(sys.executable):
+        compileall.compile_dir(package, quiet=2)
+    else:
+        subprocess.run([real, "-I", "-S", "-m", "compileall", "-q", package], check=True)
 
 
 def install(dest, version, fork="", python=None):
@@ -53,8 +64,7 @@ def install(dest, version, fork="", python=None):
     )
     with open(os.path.join(package, "installed.json"), "w", encoding="utf-8") as handle:
         json.dump({"version": version, "fork": fork}, handle)
-    # Compiled now, because the server's user may not write here.
-    subprocess.run([real, "-I", "-m", "compileall", "-q", package], check=True)
+    compile_package(real, package)
     for name in os.listdir(site):
         if name.startswith("sglang-") and name.endswith(".dist-info"):
             shutil.rmtree(os.path.join(site, name))
