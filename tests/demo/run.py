@@ -121,6 +121,8 @@ class UserUnits:
             "server_scope": "user",
             "server_name": self.server,
             "server_enabled": False,
+            # Without root there may be no sandbox for the programs that a model writes.
+            "benchmark_coding": False,
             "demo_port": free_port(),
             "benchmark_host_dir": str(self.place / "benchmarks"),
         }
@@ -194,19 +196,14 @@ def show_record(records: pathlib.Path, begun: float) -> None:
     print(f"Record: {record}")
 
 
-def demonstrate(place: TestHost | UserUnits, inventory: pathlib.Path, quick: bool) -> None:
+def demonstrate(place: TestHost | UserUnits, inventory: pathlib.Path, quick: bool, given: dict[str, str]) -> None:
     records = OUTPUT / ("quick" if quick else "real")
     begun = time.time()
     say("A host to run it on")
     place.make()
     words = ["-i", str(place.inventory), "-i", str(inventory)]
-    variables = {
-        **place.variables,
-        "benchmark_results_dir": str(records),
-        "benchmark_label": time.strftime("demo-%H%M%S"),
-    }
+    variables = {**place.variables, "benchmark_results_dir": str(records), **given}
     if quick:
-        variables.pop("benchmark_label")
         if ansible_playbook(*words, str(DEMO / "stand_in.yml"), **variables) != 0:
             raise DemoError("the stand-in server could not be put on the host")
     say("The main job: unit, restart, real generation, proof of the window, benchmark")
@@ -226,7 +223,9 @@ def demonstrate(place: TestHost | UserUnits, inventory: pathlib.Path, quick: boo
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="on the stand-in server, in under a minute")
-    quick = parser.parse_args().quick
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the inventory")
+    options = parser.parse_args()
+    quick = options.quick
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.default_int_handler)
     begun = time.monotonic()
@@ -237,7 +236,8 @@ def main() -> int:
             quick = True
         begun = time.monotonic()
         place = choose_place("llmops-demo-k26-ddtree" if quick else "llmops-demo-dflash")
-        demonstrate(place, DEMO / "kimi.yml" if quick else REAL / "dflash.yml", quick)
+        given = dict(pair.split("=", 1) for pair in options.set)
+        demonstrate(place, DEMO / "kimi.yml" if quick else REAL / "dflash.yml", quick, given)
         return 0
     except DemoError as error:
         print(f"\nThe demo ended: {error}.", file=sys.stderr)
