@@ -316,3 +316,18 @@ def test_the_installed_server_is_asked(make):
     assert not server.write(**options)["changed"]
     refused = server.write(**{**options, "speculative": {"algorithm": "DDTREE", "draft_window_size": 8}})
     assert refused["failure_class"] == "unknown_flag"
+
+
+def test_a_flood_of_lines_arrives_whole(hosts):
+    """What journald drops could be the line that proves the draft window."""
+    server = Server(hosts, "flood")
+    talker = "/srv/units/talker"
+    lines = 40000
+    server.shell(f"printf '#!/bin/sh\\nseq {lines}\\nexec sleep 600\\n' > {talker} && chmod 755 {talker}")
+    result = server.write(python=talker)
+    assert not result["failed"], result
+    server.shell("systemctl restart flood")
+    said = "journalctl _SYSTEMD_INVOCATION_ID=$(systemctl show -P InvocationID flood) -o cat --no-pager"
+    server.shell(f"for i in $(seq 300); do journalctl --sync; {said} | grep -qx {lines} && break; sleep 0.1; done")
+    assert int(server.shell(f"{said} | grep -cE '^[0-9]+$'")) == lines
+    server.shell("systemctl stop flood")

@@ -32,7 +32,7 @@ def test_the_defaults_fit_this_server():
     assert exec_start_of(text) == WORDS
     for key, value in {
         "Type": "exec", "KillMode": "mixed", "KillSignal": "SIGINT", "TimeoutStopSec": "600", "Restart": "on-failure",
-        "RestartPreventExitStatus": "2", "LimitMEMLOCK": "infinity", "LogRateLimitIntervalSec": "0",
+        "RestartPreventExitStatus": "2", "LimitMEMLOCK": "infinity", "LogRateLimitIntervalSec": "1us", "LogRateLimitBurst": "1000000",
     }.items():  # fmt: skip
         assert values(text, key) == [value]
     assert values(text, "WantedBy", "Install") == ["multi-user.target"]
