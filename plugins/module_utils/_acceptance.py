@@ -21,19 +21,26 @@ DETAILS_SINCE = (0, 5, 19)
 
 @dataclass
 class Counters:
-    """Sums over all ranks of a server's lifetime counters; ``None`` where it does not export them."""
+    """Sums over all ranks of a server's lifetime counters; ``None`` where it does not export them.
+
+    ``readable`` tells that the server answered at all: a counter with labels is absent until it first counts.
+    """
 
     requests: t.Optional[float] = None
     generation_tokens: t.Optional[float] = None
     verify_steps: t.Optional[float] = None
     cached_tokens: t.Optional[float] = None
+    readable: bool = True
 
     def minus(self, before: Counters) -> Counters:
         """What was counted since *before*; ``None`` where either is unknown or a counter fell."""
 
+        if not self.readable or not before.readable:
+            return Counters(readable=False)
+
         def rise(name: str) -> t.Optional[float]:
-            new, old = getattr(self, name), getattr(before, name)
-            return None if new is None or old is None or new < old else new - old
+            new, old = getattr(self, name), getattr(before, name) or 0.0
+            return None if new is None or new < old else new - old
 
         return Counters(rise("requests"), rise("generation_tokens"), rise("verify_steps"), rise("cached_tokens"))
 

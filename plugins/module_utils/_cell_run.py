@@ -21,6 +21,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._server_side import 
 
 _WARMUP_TOKENS = 32
 _CALIBRATION_STEPS = 5
+_SLOW_PROMPT = 0.3
 _IDLE_WAIT = 15.0
 _COUNTER_WAIT = 3.0
 _RUNNING_INTERVAL = 1.0
@@ -204,10 +205,14 @@ class CellRunner:
         calibration = Calibration(plan.context, known)
         if known:
             return calibration
-        count = 8 if plan.context <= 128 else 4
+        count = 2
         for dummy in range(_CALIBRATION_STEPS):
             bodies = [self._body(self._prompt(calibration), 1) for dummy in range(count)]
+            began = time.monotonic()
             samples = self._generator().closed_loop(bodies, min(count, plan.concurrency or count)).samples
+            # Short prompts vary most, so their mean needs more of them; a slow server is asked for fewer.
+            slow = (time.monotonic() - began) / count > _SLOW_PROMPT
+            count = 8 if plan.context <= 128 and not slow else 4
             counts = [s.prompt_tokens for s in samples if s.prompt_tokens]
             if not counts:
                 return calibration

@@ -48,9 +48,8 @@ class ServerSide:
 
     def counters(self) -> Counters:
         """The lifetime counters of ``/metrics``, summed over all ranks and labels."""
-        answer = asyncio.run(self._ask("GET", "/metrics"))
-        sums = metric_sums(answer[1].decode("utf-8", "replace")) if answer and answer[0] == 200 else {}
-        return Counters(**{key: sums.get(metric) for key, metric in _COUNTERS.items()})
+        sums = asyncio.run(self._metrics())
+        return Counters(**{key: sums.get(metric) for key, metric in _COUNTERS.items()}, readable=bool(sums))
 
     def running(self) -> t.Optional[int]:
         """Requests that run or wait on the server now."""
@@ -62,9 +61,12 @@ class ServerSide:
         if isinstance(loads, dict) and isinstance(loads.get("loads"), list):
             counts = [_ranks(one) for one in loads["loads"] if isinstance(one, dict)]
             return sum(counts) if counts else None
-        answer = await self._ask("GET", "/metrics")
-        sums = metric_sums(answer[1].decode("utf-8", "replace")) if answer and answer[0] == 200 else {}
+        sums = await self._metrics()
         return int(sum(sums.get(name, 0) for name in _RUNNING)) if _RUNNING[0] in sums else None
+
+    async def _metrics(self) -> dict[str, float]:
+        answer = await self._ask("GET", "/metrics")
+        return metric_sums(answer[1].decode("utf-8", "replace")) if answer and answer[0] == 200 else {}
 
     async def _ask(self, method: str, path: str) -> t.Optional[tuple[int, bytes]]:
         try:

@@ -153,5 +153,11 @@ def test_counters_must_be_of_these_requests_alone():
     assert _acceptance.find([sample(), sample(error="reset")], Counters(2, 66, 16)).source == "unknown"
 
 
-def test_counters_that_fell_are_unknown():
-    assert Counters(1, 5, 2).minus(Counters(2, 4, None)) == Counters(None, 1, None)
+def test_counters_that_fell_are_unknown_and_new_ones_count_from_zero():
+    assert Counters(1, 5, 2).minus(Counters(2, 4, None)) == Counters(None, 1, 2)
+    assert Counters(1, 5, None).minus(Counters(0, 0, None)) == Counters(1, 5, None)
+
+
+def test_counters_that_could_not_be_read_tell_nothing():
+    nothing = Counters(readable=False)
+    assert Counters(9, 9, 9).minus(nothing) == nothing.minus(Counters(9, 9, 9)) == nothing
