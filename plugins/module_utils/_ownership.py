@@ -17,7 +17,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
     inside,
     listeners,
 )
-from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv, read_environ
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_environ
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import plain_invocation_id
 
 if t.TYPE_CHECKING:
@@ -111,10 +111,7 @@ def _by_absence(inode: int, state: UnitState, proc: str, cgroup_root: str) -> st
 def _relic(one: Listener, state: UnitState, previous: str, proc: str) -> bool:
     if inside(one.cgroup, state.control_group):
         return True
-    invocation = _invocation(one.pid, proc) if one.pid else ""
-    if invocation and invocation == previous:
-        return True
-    return bool(one.pid and state.main_pid and read_argv(one.pid, proc) == read_argv(state.main_pid, proc))
+    return bool(one.pid and previous) and _invocation(one.pid, proc) == previous
 
 
 def _invocation(pid: int, proc: str) -> str:

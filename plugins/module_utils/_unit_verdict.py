@@ -56,9 +56,7 @@ def judge(state: UnitState, previous_invocation_id: str, restarts: int, max_rest
         )
     if restarts > max_restarts:
         return UnitVerdict(
-            "crash_loop",
-            f"The unit '{name}' was restarted {restarts} times during the wait (max_restarts is {max_restarts}); its process "
-            f"last ended with {how_it_ended(state)}.",
+            "crash_loop", f"The unit '{name}' was restarted {restarts} times during the wait", ask_log=True
         )
     if state.active_state == "failed":
         return _failed(state)

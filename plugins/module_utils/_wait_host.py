@@ -18,6 +18,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
     answering,
+    descends_from,
     listening_sockets,
     local_addresses,
 )
@@ -30,6 +31,7 @@ if t.TYPE_CHECKING:
 
 _PERCENT = re.compile(r"(\d{1,3}) ?%")
 _CONNECT_TIMEOUT = 1.0
+_MAIN_EXITED = re.compile(r"Main process exited, code=(?P<how>\w+), status=(?P<status>\d+)/(?P<name>\S+)")
 
 
 class Host:
@@ -83,7 +85,10 @@ class Host:
 
     def workers(self, state: UnitState, seen: t.Mapping[int, str]) -> tuple[dict[int, str], dict[int, str]]:
         """The living engine workers of the unit, and those of *seen* that are dead."""
-        return engine.workers(engine.members(state.control_group)), engine.dead(seen)
+        pids = engine.members(state.control_group)
+        # Workers that an older invocation left behind may go as they like.
+        own = [pid for pid in pids if descends_from(pid, state.main_pid)]
+        return engine.workers(own), engine.dead(seen)
 
     def sockets(self) -> t.Sequence[t.Any] | None:
         """The sockets that answer at the address; ``None`` where only a request can tell."""
@@ -143,6 +148,17 @@ class Host:
         if self._manager is None or self._name is None or not invocation_id:
             return None
         return self._masked(failure_of(read_invocation(self._manager, self._name, invocation_id).all_lines))
+
+    def earlier_end(self, invocation_id: str) -> str:
+        """How the main process of an invocation that is over ended, by its manager's row; empty where there is none."""
+        if self._manager is None or self._name is None or not invocation_id:
+            return ""
+        for line in reversed(read_invocation(self._manager, self._name, invocation_id).manager_lines):
+            match = _MAIN_EXITED.search(line.text)
+            if match:
+                by_signal = match.group("how") in ("killed", "dumped")
+                return f"signal SIG{match.group('name')}" if by_signal else f"exit status {match.group('status')}"
+        return ""
 
     def _masked(self, found: tuple[str, str] | None) -> tuple[str, str] | None:
         return (found[0], self._mask.text(found[1])) if found else None

@@ -69,6 +69,8 @@ class Looks:
             self._end(*self.host.no_such_unit(state))
             return
         self._follow(state, now)
+        if not state.main_pid and state.exec_main_code in ("1", "2", "3"):
+            self.memory.last_end = how_it_ended(state)
         verdict = judge(state, self.options.previous_invocation_id, self.memory.restarts, self.options.max_restarts)
         if verdict is not None:
             self._end_by_unit(state, verdict)
@@ -94,18 +96,31 @@ class Looks:
         self._log_due = 0.0
 
     def _end_by_unit(self, state: UnitState, verdict: UnitVerdict) -> None:
-        looping = verdict.failure_class == "crash_loop"
-        asked = self.options.fail_fast and (verdict.ask_log or looping)
-        finding = self.host.failure(state, final=True) if asked else None
-        if looping and asked and not finding:
-            finding = self.host.earlier_failure(self.memory.earlier_invocation_id)
+        if verdict.failure_class == "crash_loop":
+            self._end(*self._crash_loop(state, verdict))
+            return
+        finding = self.host.failure(state, final=True) if verdict.ask_log and self.options.fail_fast else None
         if finding and finding[0] == "port_in_use" and self.owner is None:
             sockets = self.host.sockets()
             self.owner = self.host.ownership(sockets, state) if sockets else None
-        if finding and verdict.ask_log:
+        if finding:
             self._end(finding[0], f"{self._cause(finding)} (unit '{state.name}', {how_it_ended(state)})")
         else:
-            self._end(verdict.failure_class, f"{verdict.msg} {finding[1]}" if finding else verdict.msg)
+            self._end(verdict.failure_class, verdict.msg)
+
+    def _crash_loop(self, state: UnitState, verdict: UnitVerdict) -> tuple[str, str]:
+        """Name the death behind the restarts: by the log of the process that runs, or of the one that is dead."""
+        memory, allowed = self.memory, self.options.max_restarts
+        finding, ended = None, memory.last_end
+        if self.options.fail_fast:
+            finding = self.host.failure(state, final=True) or self.host.earlier_failure(memory.earlier_invocation_id)
+            ended = ended or self.host.earlier_end(memory.earlier_invocation_id)
+        msg = f"{verdict.msg} (max_restarts is {allowed}; its process last ended with {ended or 'a status that is not known'})."
+        if finding:
+            # One restart where none is allowed is a death like any other, and the same arguments are refused each time.
+            named = allowed == 0 or finding[0] == "bad_arguments"
+            return finding[0] if named else "crash_loop", f"{msg} {finding[1]}"
+        return "server_crashed" if allowed == 0 and ended.startswith("signal") else "crash_loop", msg
 
     def _workers(self, state: UnitState, now: float) -> None:
         memory = self.memory

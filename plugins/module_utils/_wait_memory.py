@@ -36,6 +36,7 @@ class WaitMemory:
     restarts: int = 0
     invocation_id: str = ""
     earlier_invocation_id: str = ""
+    last_end: str = ""
     main_pid: int = 0
     attempts: int = 0
     index: int = 0

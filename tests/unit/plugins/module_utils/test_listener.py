@@ -156,11 +156,11 @@ def test_a_process_that_does_not_descend_from_the_main_one(proc, invocation, cgr
     assert (found.owned, found.relic) == (owned, relic)
 
 
-def test_the_same_command_line_outside_the_unit_is_a_relic(proc):
+def test_the_same_command_line_outside_the_unit_is_foreign(proc):
     proc.table("tcp", [("0100007F:7530", "0A", 11)])
     proc.process(100)
     proc.process(90, [11], cgroup="/user.slice/session-1.scope")
-    assert own(proc).relic
+    assert own(proc).owned == "no" and not own(proc).relic
 
 
 def test_twins_by_so_reuseport(proc):

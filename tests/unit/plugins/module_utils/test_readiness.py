@@ -58,6 +58,7 @@ class World:
             "progress": ("", ""),
             "failure": None,
             "earlier_failure": None,
+            "earlier_end": "",
             "answer": good(),
             "takes": 0.05,
             "health": "200",
@@ -117,6 +118,9 @@ class World:
     def earlier_failure(self, invocation_id):
         self.earlier = invocation_id
         return self.part("earlier_failure")
+
+    def earlier_end(self, invocation_id):
+        return self.part("earlier_end")
 
     def progress(self, state):
         return self.part("progress")
@@ -326,6 +330,28 @@ def test_c11_the_cause_may_stand_in_the_log_of_the_dead_one():
 def test_c11_the_first_death_ends_a_wait_that_allows_no_restart():
     verdict, _memory, _took = fails(World(unit=loop, sockets=[]), "crash_loop", within=5, timeout=600.0)
     assert "exit status 3" in verdict.msg
+
+
+@pytest.mark.parametrize(
+    ("allowed", "finding", "ended", "failure_class"),
+    [
+        (0, None, "exit status 3", "crash_loop"),
+        (0, None, "signal SIGKILL", "server_crashed"),
+        (0, ("out_of_memory", "No memory."), "exit status 3", "out_of_memory"),
+        (1, ("out_of_memory", "No memory."), "exit status 3", "crash_loop"),
+        (1, None, "signal SIGKILL", "crash_loop"),
+        (1, ("bad_arguments", "--foo"), "exit status 2", "bad_arguments"),
+    ],
+)
+def test_a_restart_too_fast_to_be_seen_is_named_by_the_journal(allowed, finding, ended, failure_class):
+    world = World(
+        unit=lambda t: unit(restarts=int(t * 2), inv=f"{int(t * 2):032x}", pid=100 + int(t * 2)),
+        sockets=[],
+        earlier_failure=finding,
+        earlier_end=ended,
+    )
+    verdict, _memory, _took = fails(world, failure_class, within=3, max_restarts=allowed)
+    assert ended in verdict.msg and (finding is None or finding[1] in verdict.msg)
 
 
 def test_a_death_by_signal_is_named():
