@@ -49,7 +49,7 @@ class ActionModule(ActionBase):
         self, args: dict[str, t.Any], task_vars: dict[str, t.Any], seconds: float, deadline: float, lines: ProgressLines
     ) -> dict[str, t.Any]:
         state: t.Optional[dict[str, t.Any]] = None
-        stage = ""
+        phase = ""
         while True:
             try:
                 result = self._module({**args, "slice_seconds": seconds, "slice_state": state}, task_vars)
@@ -64,8 +64,8 @@ class ActionModule(ActionBase):
             progress = result.pop("progress", None) or {}
             text = describe(progress)
             if text and (result.get("ok") or "slice_state" in result):
-                lines.tell(text, news=progress.get("stage") != stage)
-                stage = progress.get("stage")
+                lines.tell(text, news=progress.get("phase") != phase)
+                phase = progress.get("phase")
             if "slice_state" not in result or result.get("failed"):
                 return result
             state = result["slice_state"]

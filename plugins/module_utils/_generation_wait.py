@@ -100,6 +100,7 @@ class GenerationWait:
         memory = self.memory
         return {
             "elapsed": round(now - memory.started, 1),
+            "phase": self.mask.text(memory.phase),
             "stage": self.mask.text(memory.stage),
             "detail": memory.detail[:160],
             "expected": memory.expected_elapsed,

@@ -21,6 +21,8 @@ if t.TYPE_CHECKING:
 SOCKET_LOOK = 0.1
 # A slice ends early for news, but not before this many seconds: starting the next one costs about one.
 NEWS_AFTER = 2.0
+# The port may be bound at any moment then, and the time between two slices would be missed.
+LATE_PHASES = frozenset(("graphs captured", "engine ready", "binding the port", "listening", "says that it is ready"))
 
 
 class Readiness:
@@ -40,7 +42,7 @@ class Readiness:
         self.deadline = memory.started + options.timeout
         self.looks = Looks(options, memory, host)
         self.probes = Probes(options, memory, self.looks, prober)
-        self._stage_before = memory.stage
+        self._phase_before = memory.phase
 
     def run(self, slice_seconds: float) -> Verdict | None:
         """Wait until ready, until nothing can make it so, or until the slice ends (``None``).
@@ -60,7 +62,8 @@ class Readiness:
             self._pause(now)
 
     def _slice_ends(self, age: float, slice_seconds: float) -> bool:
-        news = self.memory.stage != self._stage_before and self.memory.bound_at is None
+        phase = self.memory.phase
+        news = phase != self._phase_before and phase not in LATE_PHASES and self.memory.bound_at is None
         return age >= slice_seconds or (news and age >= min(NEWS_AFTER, slice_seconds))
 
     def _pause(self, now: float) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import asdict, dataclass, field
 
@@ -14,6 +15,7 @@ if t.TYPE_CHECKING:
 OUTCOMES = ("generated", "refused", "reset", "timeout", "http_error", "bad_answer", "tls_error", "not_ready")
 STAGES = ("process_started", "port_bound", "first_http_answer", "first_generation", "ready")
 _LONGEST_TEXT = 2000
+_PERCENT = re.compile(r" \d+ %$")
 
 
 def _no_outcomes() -> dict[str, int]:
@@ -64,6 +66,11 @@ class WaitMemory:
     log_stage: str = ""
     detail: str = ""
     words_per_token: float = 0.0
+
+    @property
+    def phase(self) -> str:
+        """The stage without how far it has come."""
+        return _PERCENT.sub("", self.stage)
 
     def reach(self, stage: str, now: float) -> None:
         """Note the time of *stage*, once."""

@@ -262,15 +262,34 @@ def test_a_user_who_cannot_see_the_owner_is_not_told_ready(server):
     assert result["ok"] is True and result["listener"]["owned"] == "unknown"
 
 
-def test_an_earlier_start_tells_how_long_the_next_will_take(server):
-    server.write().start()
-    first = server.ready()
-    server.start()
-    again = server.ready(previous_invocation_id=first["invocation_id"])
-    if first["stages"]["port_bound"] < first["stages"]["ready"]:
-        assert again["expected_elapsed"] is None or again["expected_elapsed"] == pytest.approx(
-            first["stages"]["ready"], abs=0.1
+def test_a_unit_of_a_user(server):
+    folder, systemctl = "/home/operator/.config/systemd/user", "XDG_RUNTIME_DIR=/run/user/$(id -u) systemctl --user"
+    server.write()
+    server.shell(
+        f"install -d -o operator -g operator {folder} && cp /etc/systemd/system/{server.name}.service {folder}/"
+    )
+    started = server.hosts.ssh(
+        "host1", f"{systemctl} daemon-reload && {systemctl} start {server.name}", user="operator"
+    )
+    assert started.returncode == 0, started.stderr
+    try:
+        result = server.wait(user="operator", scope="user")
+        assert result["ok"] is True and result["listener"]["owned"] == "yes", result
+        assert result["listener"]["unit"] == f"{server.name}.service" and result["invocation_id"]
+    finally:
+        server.hosts.ssh(
+            "host1", f"{systemctl} kill -s KILL {server.name}; rm -f {folder}/{server.name}.service", user="operator"
         )
+
+
+def test_an_earlier_start_tells_how_long_the_next_will_take(server):
+    server.write("SIM_LOAD_SECONDS=5").start()
+    first = server.ready()
+    assert first["expected_elapsed"] is None and first["stages"]["port_bound"] >= 5
+    again = server.ready()
+    assert again["expected_elapsed"] == pytest.approx(first["stages"]["ready"], abs=0.1)
+    file = "/var/lib/llmops-sglang/start-times.json"
+    assert server.shell(f"stat -c %a {file}") == "600"
 
 
 def test_lines_are_shown_while_it_waits(server, tmp_path):

@@ -26,11 +26,16 @@ def waiting(stage, state=1, detail="", expected=None):
     return {
         "changed": False,
         "slice_state": {"n": state},
-        "progress": {"stage": stage, "detail": detail, "expected": expected},
+        "progress": {"phase": stage.split(" 3")[0], "stage": stage, "detail": detail, "expected": expected},
     }
 
 
-READY = {"ok": True, "changed": False, "elapsed": 1.0, "progress": {"stage": "ready", "detail": "", "expected": 30.0}}
+READY = {
+    "ok": True,
+    "changed": False,
+    "elapsed": 1.0,
+    "progress": {"phase": "ready", "stage": "ready", "detail": "", "expected": 30.0},
+}
 FAILED = {"ok": False, "failed": True, "elapsed": 1.0, "msg": "no", "progress": {"stage": "loading", "detail": ""}}
 
 
@@ -89,6 +94,11 @@ def test_a_start_that_takes_twice_as_long_as_usual_is_spoken_of():
 def test_an_unchanged_stage_is_not_repeated_before_its_time(run):
     _result, _sent, lines = run([waiting("starting"), waiting("starting"), waiting("starting"), READY])
     assert len(lines) == 2
+
+
+def test_a_percentage_alone_is_no_new_stage(run):
+    _result, _sent, lines = run([waiting("loading 31 %"), waiting("loading 35 %"), waiting("loading 39 %"), READY])
+    assert len(lines) == 2 and "31 %" in lines[0]
 
 
 def test_a_slice_that_takes_long_is_spoken_of_meanwhile(run):
