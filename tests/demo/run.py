@@ -203,9 +203,8 @@ def demonstrate(place: TestHost | UserUnits, inventory: pathlib.Path, quick: boo
     place.make()
     words = ["-i", str(place.inventory), "-i", str(inventory)]
     variables = {**place.variables, "benchmark_results_dir": str(records), **given}
-    if quick:
-        if ansible_playbook(*words, str(DEMO / "stand_in.yml"), **variables) != 0:
-            raise DemoError("the stand-in server could not be put on the host")
+    if quick and ansible_playbook(*words, str(DEMO / "stand_in.yml"), **variables) != 0:
+        raise DemoError("the stand-in server could not be put on the host")
     say("The main job: unit, restart, real generation, proof of the window, benchmark")
     status = ansible_playbook(*words, str(REPOSITORY / "playbooks/site.yml"), **variables)
     if status != 0 and machine_was_busy(records, begun):
@@ -235,7 +234,7 @@ def main() -> int:
             say("So here is the quick demo, on the stand-in server.")
             quick = True
         begun = time.monotonic()
-        place = choose_place("llmops-demo-k26-ddtree" if quick else "llmops-demo-dflash")
+        place = choose_place("sglang-demo-k26-ddtree" if quick else "sglang-demo-dflash")
         given = dict(pair.split("=", 1) for pair in options.set)
         demonstrate(place, DEMO / "kimi.yml" if quick else REAL / "dflash.yml", quick, given)
         return 0
