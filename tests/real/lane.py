@@ -34,11 +34,15 @@ class Play:
     results: list[dict[str, Any]]
     seconds: float
 
-    def of(self, module: str) -> dict[str, Any]:
-        """The last result of a module of this collection."""
+    def all(self, module: str) -> list[dict[str, Any]]:
+        """The results of a module of this collection; there must be one."""
         found = [entry["result"] for entry in self.results if entry["action"] == f"llmops.sglang.{module}"]
         assert found, f"the play never came to {module}:\n{self.text}"
-        return found[-1]
+        return found
+
+    def of(self, module: str) -> dict[str, Any]:
+        """The last result of a module of this collection."""
+        return self.all(module)[-1]
 
     def recap(self) -> dict[str, int]:
         line = re.search(rf"^{HOST}\s*:(.*)$", self.text, re.MULTILINE)
