@@ -72,7 +72,7 @@ class BenchmarkTarget:
         state = self.manager.show(self.name) if self.manager and self.name else None
         record = _evidence.collect(self.manager, self.name, self.side.get, state=state)
         record["listener_owned"] = self._owner(state).owned if state is not None else "unknown"
-        if record.get("simulated_acceptance") is None and state is not None:
+        if record.get("simulated_acceptance") is None and self.manager and self.name:
             # Another user's process hides its environment; the unit's settings are readable.
             record["simulated_acceptance"] = bool(self.manager.environment(self.name).get(_SIMULATED))
         return record

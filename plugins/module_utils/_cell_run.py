@@ -232,9 +232,8 @@ class CellRunner:
             self.learnt.overhead = sample.prompt_tokens - 1
             cached = sample.cached_tokens
             if cached is None:
-                counted = self._counted_since(counters, 1).cached_tokens
-                cached = int(counted) if counted is not None else 0
-        self.learnt.shared_prefix = max(0, min(cached, self.learnt.overhead or 0))
+                cached = int(self._counted_since(counters, 1).cached_tokens or 0)
+            self.learnt.shared_prefix = min(cached, self.learnt.overhead)
 
     def _note_prefix(self, samples: t.Sequence[RequestSample]) -> None:
         """Warm-up prompts were never sent before: what the cache had of them is what all prompts share."""

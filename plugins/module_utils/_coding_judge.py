@@ -76,7 +76,7 @@ def judge(sandbox: Sandbox, task: CodingTask, code: str, seconds: float) -> Verd
         return Verdict(0, f"the program did not load: {str(broken)[:200]}")
     passed, reason = 0, ""
     for number, case in enumerate(task.cases):
-        said_of_case = [line for line in lines if line.get("case") == number and type(line.get("case")) is int]
+        said_of_case = [line for line in lines if line.get("case") == number and not isinstance(line["case"], bool)]
         wrong = _what_is_wrong(said_of_case, _case_runner.encode(case.expected))
         passed += not wrong
         reason = reason or (f"case {number + 1} of {len(task.cases)}: {wrong}" if wrong else "")
