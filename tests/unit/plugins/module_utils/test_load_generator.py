@@ -1,6 +1,9 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The load generator against a server that knows the truth, and against every way in which one can lie."""
+"""The load generator against a server that knows the truth, and against every way in which one can lie.
+
+The bounds are wide, because both sides share a busy machine; the errors that they are to find are larger by far.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +67,9 @@ def test_figures_are_those_of_the_server(api, streams):
         found = _cell.measures(load, 64)
         ttft, tpot, rate = truth(server, load)
     assert found["errors"] == {} and found["short_outputs"] == 0 and found["tpot_basis"] == "after_first_chunk"
-    assert found["ttft_ms"]["mean"] == pytest.approx(ttft * 1000, rel=0.1, abs=5)
-    assert found["tpot_ms"]["mean"] == pytest.approx(tpot * 1000, rel=0.05)
-    assert found["output_tokens_per_second"] == pytest.approx(rate, rel=0.05)
+    assert found["ttft_ms"]["mean"] == pytest.approx(ttft * 1000, rel=0.2)
+    assert found["tpot_ms"]["mean"] == pytest.approx(tpot * 1000, rel=0.2)
+    assert found["output_tokens_per_second"] == pytest.approx(rate, rel=0.2)
     assert found["chunk_gap_ms"]["mean"] > 2 * found["tpot_ms"]["mean"]
     assert load.max_in_flight == streams
 
@@ -76,7 +79,7 @@ def test_a_first_chunk_of_many_tokens_does_not_make_the_server_faster():
         load = generator(server).closed_loop(bodies(4, max_tokens=40), 2)
         found = _cell.measures(load, 40)
         tpot = truth(server, load)[1]
-    assert found["tpot_ms"]["mean"] == pytest.approx(tpot * 1000, rel=0.05)
+    assert found["tpot_ms"]["mean"] == pytest.approx(tpot * 1000, rel=0.2)
 
 
 def test_a_stream_is_busy_from_one_request_to_the_next_on_one_connection():
@@ -121,7 +124,7 @@ def test_a_thinking_model_has_its_first_token_before_its_first_content():
         load = generator(server).closed_loop(bodies(4), 4)
         found = _cell.measures(load, 64)
         ttft = truth(server, load)[0]
-    assert found["ttft_ms"]["mean"] == pytest.approx(ttft * 1000, rel=0.1, abs=5)
+    assert found["ttft_ms"]["mean"] == pytest.approx(ttft * 1000, rel=0.2)
     assert found["ttfo_ms"]["mean"] > found["ttft_ms"]["mean"] + 50
 
 
