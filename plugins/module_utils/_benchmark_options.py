@@ -78,7 +78,6 @@ def server_of(params: t.Mapping[str, t.Any], manager: t.Optional[Manager]) -> En
     """The server: where the options say, else where the unit's command line says."""
     base_url = params["base_url"]
     if not base_url:
-        assert manager is not None
         base_url = _endpoint.from_argv(manager.exec_start(params["name"]))
     return endpoint(base_url, read_api_key(params["api_key"], params["api_key_file"]), params)
 

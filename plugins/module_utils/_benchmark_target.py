@@ -41,7 +41,6 @@ class BenchmarkTarget:
 
     def _check_unit(self, state: UnitState, required: bool) -> None:
         if not state.exists:
-            assert self.manager is not None
             raise self.manager.no_such_unit(state)
         if not required:
             return

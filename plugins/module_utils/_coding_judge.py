@@ -135,7 +135,7 @@ def same(value: t.Any, expected: t.Any) -> bool:
         if not isinstance(value, list) or len(value) != len(expected):
             return False
         return all(same(one, other) for one, other in zip(value, expected))
-    return type(value) is type(expected) and value == expected
+    return value.__class__ is expected.__class__ and value == expected
 
 
 def _shown(value: t.Any) -> str:

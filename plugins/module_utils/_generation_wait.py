@@ -56,7 +56,6 @@ class GenerationWait:
 
     def _argv(self, manager: Manager) -> list[str]:
         """The command line of the process that runs, else of the unit; empty where there is neither."""
-        assert self.name is not None
         state = manager.show(self.name)
         running = read_argv(state.main_pid) if state.main_pid else None
         return running or (manager.exec_start(self.name) if state.exists else [])

@@ -95,7 +95,7 @@ class Call:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self.answer = self._exchange()
-        except Exception as exc:  # noqa: BLE001  every error of the thread belongs to the caller
+        except Exception as exc:  # every error of the thread belongs to the caller
             self.error = exc
 
     def _exchange(self) -> Answer:

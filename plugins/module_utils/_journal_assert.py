@@ -113,7 +113,6 @@ class Assertion:
 
     def _watch(self, journal: Journal, invocation_id: str) -> tuple[list[Verdict], bool]:
         """Look at the journal until the answer is known or the time is over."""
-        assert self.reader is not None
         deadline = self._clock() + self.question.timeout
         next_unit_look = self._clock()
         ended = False
@@ -142,7 +141,6 @@ class Assertion:
 
     def _conclude(self) -> list[Verdict]:
         """The verdicts for good: with what stands outside the invocation's rows, and with how complete they are."""
-        assert self.reader is not None
         self._feed(self.reader.finish())
         log = self.reader.log
         self._feed(log.unattributed)
@@ -156,12 +154,10 @@ class Assertion:
 
     def _unreadable(self) -> bool:
         """Whether to wait would be in vain because this user cannot read the journal."""
-        assert self.reader is not None
         log = self.reader.log
         return not log.service_entries and (log.not_allowed or (bool(self.manager) and journal_is_unreadable(log)))
 
     def _incompleteness(self) -> Reason:
-        assert self.reader is not None
         log = self.reader.log
         if self.manager:
             log.not_allowed = journal_is_unreadable(log)
@@ -206,7 +202,6 @@ class Assertion:
                 )
             # A transient unit is gone from the manager when it has ended, and its rows are not.
             return plain
-        assert self.manager is not None and state is not None
         if not state.exists:
             raise self.manager.no_such_unit(state)
         if asked == "current" and not state.invocation_id:
@@ -225,7 +220,6 @@ class Assertion:
         return previous
 
     def _unknown_invocation(self) -> Failure:
-        assert self.reader is not None
         log = self.reader.log
         if log.other_units:
             others = ", ".join(sorted(log.other_units)[:3])

@@ -65,7 +65,7 @@ def message_bytes(value: t.Any) -> t.Optional[bytes]:
             return value.encode("utf-8", "replace")
     if not isinstance(value, list):
         return None
-    if all(type(item) is int for item in value):
+    if all(isinstance(item, int) and not isinstance(item, bool) for item in value):
         try:
             return bytes(value)
         except ValueError:

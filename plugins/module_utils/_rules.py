@@ -122,7 +122,7 @@ def _dflash_errors(start: Start) -> None:
         )
     devices = next((d for since, d in _DEVICES if at_least(start.version, since)), "").split()
     device = str(args.get("device") or "")
-    if devices and device and device.split(":")[0] not in devices:
+    if devices and device and device.partition(":")[0] not in devices:
         raise _violated(start, f"the device {' or '.join(devices)}", f"it is {device}", "correct 'args.device'")
 
 

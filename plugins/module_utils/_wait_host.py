@@ -61,7 +61,6 @@ class Host:
         return self._manager.show(self._name) if self._manager and self._name else None
 
     def no_such_unit(self, state: UnitState) -> tuple[str, str]:
-        assert self._manager is not None
         failure = self._manager.no_such_unit(state)
         return failure.failure_class, failure.msg
 

@@ -64,7 +64,6 @@ class Looks:
             return
         self._unit_due = now + UNIT_LOOK
         state = self.state = self.host.unit()
-        assert state is not None
         if not state.exists:
             self._end(*self.host.no_such_unit(state))
             return

@@ -4,4 +4,6 @@
 
 from __future__ import annotations
 
-from host_fixture import hosts  # noqa: F401
+import host_fixture
+
+hosts = host_fixture.hosts

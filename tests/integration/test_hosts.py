@@ -198,7 +198,7 @@ def test_an_interrupted_creation_leaves_nothing(make_set, number):
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    wait_until(lambda: (BASE / host_set.name / "keeper.pid").exists())
+    wait_until((BASE / host_set.name / "keeper.pid").exists)
     playbook.send_signal(number)
     playbook.wait()
     wait_until(lambda: not remains(host_set.name))

@@ -66,7 +66,7 @@ def test_steady_traffic_keeps_a_drain_open(tmp_path):
         with concurrent.futures.ThreadPoolExecutor() as pool:
             streams = [busy(server, pool, 40)]
             server.process.send_signal(signal.SIGTERM)
-            for _ in range(3):
+            for _dummy in range(3):
                 streams.append(pool.submit(long_stream, server, 80))
                 streams[-2].result()
             assert server.process.poll() is None

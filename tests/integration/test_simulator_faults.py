@@ -55,7 +55,7 @@ def test_a_stream_without_an_end(tmp_path):
 def test_other_names_and_statuses(tmp_path):
     with serve(tmp_path, fault="serving:lie:models:other,serving:status:503@times=2") as server:
         assert server.wait_ready().get("/v1/models").json["data"][0]["id"] == "other"
-        assert [server.chat().status for _ in range(3)] == [503, 503, 200]
+        assert [server.chat().status for _dummy in range(3)] == [503, 503, 200]
     with serve(tmp_path, fault="serving:status:404@path=/v1/chat") as server:
         server.wait_ready()
         assert (server.chat().status, server.generate().status) == (404, 200)
@@ -100,7 +100,7 @@ def test_a_connection_is_reset(tmp_path):
 def test_it_can_crash_while_it_serves(tmp_path, how, status):
     with serve(tmp_path, fault=f"serving:crash:{how}@after=2") as server:
         server.wait_ready()
-        assert [server.chat().status for _ in range(2)] == [200, 200]
+        assert [server.chat().status for _dummy in range(2)] == [200, 200]
         with pytest.raises((ConnectionError, http.client.HTTPException, socket.timeout)):
             server.chat(timeout=5)
         assert server.wait_exit() == status

@@ -84,7 +84,7 @@ def test_an_answer_ends_by_itself(plain):
 
 def test_the_prefix_cache_counts(plain):
     text = "word " * 200 + str(time.monotonic_ns())
-    first, second = (plain.chat(text).json["usage"] for _ in range(2))
+    first, second = (plain.chat(text).json["usage"] for _dummy in range(2))
     assert first["prompt_tokens"] == second["prompt_tokens"] > 200
     assert second["prompt_tokens_details"]["cached_tokens"] == second["prompt_tokens"] - 1
     assert plain.call("POST", "/flush_cache").status == 200
@@ -202,7 +202,7 @@ def test_requests_above_the_limit_queue(tmp_path):
             while (2, 2) not in seen and not all(future.done() for future in futures):
                 loads = server.get("/v1/loads").json["loads"][0]
                 seen.add((loads["num_running_reqs"], loads["num_waiting_reqs"]))
-            assert (2, 2) in seen and max(running for running, _ in seen) == 2
+            assert (2, 2) in seen and max(running for running, _dummy in seen) == 2
             assert server.call("POST", "/flush_cache").text == "Flush cache failed.\n"
             ends = sorted(future.result().json["meta_info"]["e2e_latency"] for future in futures)
         assert ends[2] > 1.7 * ends[0]
@@ -374,7 +374,7 @@ def test_a_client_that_leaves_frees_its_place(tmp_path):
 
 def test_keep_alive_serves_many_requests(plain):
     connection = http.client.HTTPConnection("127.0.0.1", plain.port)
-    for _ in range(3):
+    for _dummy in range(3):
         connection.request("GET", "/v1/models")
         reply = connection.getresponse()
         assert reply.status == 200 and reply.read()

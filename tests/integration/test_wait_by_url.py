@@ -140,7 +140,7 @@ def test_c03_headers_then_silence_or_a_drip(stub, wait, drop):
         handler.send_response(200)
         handler.send_header("Content-Length", "1000")
         handler.end_headers()
-        for _ in range(20):
+        for _dummy in range(20):
             handler.wfile.write(drop)
             handler.wfile.flush()
             time.sleep(1)

@@ -9,4 +9,6 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
 
-from host_fixture import hosts  # noqa: F401
+import host_fixture
+
+hosts = host_fixture.hosts

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Installs the real servers of the real lane and of the demo into a cache outside the clone.

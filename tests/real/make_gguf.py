@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes a small Llama model with random weights as a GGUF file for llama.cpp. Usage: make_gguf.py FILE

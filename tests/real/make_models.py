@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes models/dflash-nano: a Qwen3 target and a DFlash drafter of 0.7 MB together, whose acceptance is known.

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #

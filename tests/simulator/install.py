@@ -80,7 +80,7 @@ def install(dest, version, fork="", python=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("dest")
     parser.add_argument("--version", default="0.5.15.post1")
     parser.add_argument("--fork", default="", help="lower-case word of a tree-verification fork, e.g. ddtree")

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import pathlib
 import typing as t
 import zipfile
@@ -23,6 +22,7 @@ class Wheel:
     def __init__(self, path: pathlib.Path) -> None:
         self._zip = zipfile.ZipFile(path)
         self._names = set(self._zip.namelist())
+        self._modules: dict[str, Module] = {}
         self.version = path.name.split("-")[1]
 
     def module(self, name: str) -> Module | None:
@@ -31,9 +31,10 @@ class Wheel:
                 return self._parsed(name, file)
         return None
 
-    @functools.cache  # noqa: B019 - a wheel lives as long as the program
     def _parsed(self, name: str, file: str) -> Module:
-        return Module(self, name, ast.parse(self._zip.read(file)))
+        if file not in self._modules:
+            self._modules[file] = Module(self, name, ast.parse(self._zip.read(file)))
+        return self._modules[file]
 
     def modules_below(self, package: str) -> list[Module]:
         prefix = package.replace(".", "/") + "/"

@@ -63,7 +63,7 @@ def start(record, args, directory, port=None, **env):
     """The stand-in with a recorded command line, but on a free port and with models in `directory`."""
     make_models(directory)
     words = moved(list(args), directory)
-    kept = []
+    kept, path = [], None
     while words:
         word = words.pop(0)
         if word in ("--port", "--model-path", "--host"):

@@ -29,7 +29,7 @@ def flags_of(release):
 
 
 def _key(version):
-    base, _, post = version.partition(".post")
+    base, _dummy, post = version.partition(".post")
     return tuple(int(part) for part in base.split(".")[:3]) + (int(post or 0),)
 
 

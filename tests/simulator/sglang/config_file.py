@@ -90,7 +90,7 @@ def parse_mapping(text):
                 mapping[key] = []
             mapping[key].append(scalar(stripped[2:]))
         elif ":" in stripped:
-            key, _, value = stripped.partition(":")
+            key, _dummy, value = stripped.partition(":")
             key = key.strip().strip("'\"")
             mapping[key] = scalar(value)
         else:

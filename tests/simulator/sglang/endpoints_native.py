@@ -58,7 +58,7 @@ def answer(plan, request, end, final):
 async def _stream(serving, exchange, request):
     """The text grows from chunk to chunk; each one holds all of it."""
     await exchange.start_stream()
-    async for _, end, final in api.steps(serving, exchange, request):
+    async for _dummy, end, final in api.steps(serving, exchange, request):
         await serving.maybe_hang(end)
         await exchange.event(serving.bend(answer(serving.plan, request, end, final)))
     await serving.end_events(exchange)

@@ -105,7 +105,7 @@ def _logprobs(body, request):
 
     content = []
     for piece in request.output[: request.done]:
-        top = [entry(piece) for _ in range(int(body.get("top_logprobs") or 0))]
+        top = [entry(piece) for _dummy in range(int(body.get("top_logprobs") or 0))]
         content.append({**entry(piece), "top_logprobs": top})
     return {"content": content}
 
@@ -148,7 +148,7 @@ class ChatStream:
     async def run(self):
         for index, request in enumerate(self.requests):
             first = True
-            async for start, end, _ in api.steps(self.serving, self.exchange, request):
+            async for start, end, _dummy in api.steps(self.serving, self.exchange, request):
                 if not self.exchange.answered:
                     await self.exchange.start_stream()
                 if first:
@@ -222,7 +222,7 @@ async def completions(serving, exchange):
     validation.check_types(body, exchange.path, ("prompt",))
     validation.check_speculation(plan, body, body)
     sampling = api.sampling_values(body, 16, ("max_tokens",))
-    prompts = [pair for pair in _prompts(body) for _ in range(int(body.get("n") or 1))]
+    prompts = [pair for pair in _prompts(body) for _dummy in range(int(body.get("n") or 1))]
     requests = [api.submit(serving, text, sampling, pieces=pieces, index=i) for i, (text, pieces) in enumerate(prompts)]
     if body.get("stream"):
         return await _stream_completion(serving, exchange, body, requests)

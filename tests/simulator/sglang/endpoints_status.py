@@ -235,7 +235,7 @@ async def server_info(serving, exchange):
         status="ready",
         max_total_num_tokens=plan.max_total_tokens,
         max_req_input_len=plan.context_length - 6,
-        internal_states=[internal_state(serving) for _ in range(plan.dp)],
+        internal_states=[internal_state(serving) for _dummy in range(plan.dp)],
         version=plan.release.version,
     )
     if plan.release.since("0.5.13"):

@@ -54,7 +54,7 @@ class Fault:
             raise FaultError("SIM_FAULT: stage %s has the lies %s, not %r" % (self.stage, LIES.get(self.stage), text))
         self.after, self.times, self.path = 0, 0, ""
         for condition in conditions:
-            name, _, value = condition.partition("=")
+            name, _dummy, value = condition.partition("=")
             if name == "after":
                 self.after = int(value)
             elif name == "times":

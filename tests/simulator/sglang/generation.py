@@ -198,9 +198,9 @@ class Engine:
             "cached_tokens": request.cached,
             "completion_tokens": request.done,
             "verify_steps": request.verify_steps,
-            "chunk_sizes": [size for size, _, _ in request.chunks],
-            "chunk_monotonic": [moment for _, moment, _ in request.chunks],
-            "scheduled_monotonic": [moment for _, _, moment in request.chunks],
+            "chunk_sizes": [size for size, _dummy, _dummy in request.chunks],
+            "chunk_monotonic": [moment for _dummy, moment, _dummy in request.chunks],
+            "scheduled_monotonic": [moment for _dummy, _dummy, moment in request.chunks],
             "finish_reason": request.finish["type"],
         }
         with open(self.truth_log, "a", encoding="utf-8") as handle:

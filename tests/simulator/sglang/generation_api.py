@@ -71,7 +71,7 @@ async def steps(serving, exchange, request):
 
 async def complete(serving, exchange, request):
     """Wait for the last token."""
-    async for _ in steps(serving, exchange, request):
+    async for _dummy in steps(serving, exchange, request):
         pass
 
 

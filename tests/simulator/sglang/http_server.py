@@ -181,7 +181,7 @@ class HttpServer:
             line = (await reader.readline()).decode("latin-1").rstrip("\r\n")
             if not line:
                 break
-            name, _, value = line.partition(":")
+            name, _dummy, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()
         self.connections[writer] = True
         if headers.get("expect", "").lower() == "100-continue":

@@ -122,7 +122,7 @@ def page(plan, engine, requests):
     if plan.release.since("0.5.10"):
         head("http_requests_active", "gauge")
         head("http_requests_total", "counter")
-        for (method, path, _), count in requests.items():
+        for (method, path, _dummy), count in requests.items():
             lines.append('sglang:http_requests_total{endpoint="%s",method="%s"} %s' % (path, method, float(count)))
         head("http_responses_total", "counter")
         for (method, path, status), count in requests.items():

@@ -267,5 +267,5 @@ def body(plan, faults, rank, ready_fd, command_fd):
             return
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
-            level, _, text = line.decode("utf-8").partition(" ")
+            level, _dummy, text = line.decode("utf-8").partition(" ")
             startup.log(text, int(level))

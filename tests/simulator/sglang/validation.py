@@ -38,7 +38,7 @@ def parse_body(exchange):
             "{'loc': ['header', 'content-type'], 'msg': \"Unsupported Media Type: Only 'application/json' is allowed\", "
             "'type': 'value_error'}"
         )
-        raise BadRequest("1 validation error:\n  %s [%s]" % (detail, detail), "Bad Request")
+        raise BadRequest(f"1 validation error:\n  {detail} [{detail}]", "Bad Request")
     if not exchange.body:
         raise _validation(
             "{'type': 'missing', 'loc': ('body',), 'msg': 'Field required', 'input': None}", exchange.path

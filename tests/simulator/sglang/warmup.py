@@ -34,7 +34,7 @@ async def _call(plan, method, path, body=None):
         answer = await reader.read()
     finally:
         writer.close()
-    head, _, rest = answer.partition(b"\r\n\r\n")
+    head, _dummy, rest = answer.partition(b"\r\n\r\n")
     words = head.split()
     return (int(words[1]) if len(words) > 1 else 0), rest
 
@@ -43,7 +43,7 @@ async def _poll(plan, path):
     """Ask for /model_info until it answers 200; 120 times, as SGLang does."""
     pause = min(1.0 * plan.settings.pace, plan.settings.warmup_seconds / 2)
     error = None
-    for _ in range(120):
+    for _dummy in range(120):
         await asyncio.sleep(pause)
         try:
             status, _body = await _call(plan, "GET", path)
@@ -58,7 +58,7 @@ async def _poll(plan, path):
 
 def _say_ready(plan):
     """Once for each tokenizer process."""
-    for _ in range(int(plan.args.get("tokenizer_worker_num") or 1)):
+    for _dummy in range(int(plan.args.get("tokenizer_worker_num") or 1)):
         log_lines.log(READY)
 
 

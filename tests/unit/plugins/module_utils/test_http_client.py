@@ -142,7 +142,7 @@ def test_missing_requests_names_package_and_interpreter(monkeypatch):
 def drip(head: bytes, drop: bytes):
     def say(connection):
         connection.sendall(head)
-        for _ in range(100):
+        for _dummy in range(100):
             connection.sendall(drop)
             time.sleep(0.1)
 
@@ -180,7 +180,7 @@ def test_an_abandoned_call_closes_its_connection(stub):
 
 
 def test_a_dripped_tls_handshake_meets_the_deadline(stub):
-    server = stub(lambda connection: drip(b"", b"\x16")(connection))
+    server = stub(drip(b"", b"\x16"))
     started = time.monotonic()
     error = failing(HttpClient(server.url.replace("http:", "https:"), validate_certs=False), timeout=0.5)
     assert error.kind in ("timeout", "tls_error") and time.monotonic() - started < 1.0
