@@ -95,7 +95,8 @@ class Readiness:
         if self.probes.outstanding is not None:
             memory.broken = memory.broken or memory.streak > 0
             memory.count("timeout")
-            memory.last_class = "generation_timeout"
+            if memory.last_class in ("", "connection_refused"):
+                memory.last_class = "generation_timeout"
             memory.last_error = memory.last_error or "The last generation had not ended at the deadline."
         last = f" Last: {memory.last_error}" if memory.last_error else ""
         if memory.broken:

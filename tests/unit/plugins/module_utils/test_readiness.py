@@ -469,6 +469,12 @@ def test_c18_and_other_content_failures_last_until_the_deadline():
         assert took >= 5 and memory.attempts > 3
 
 
+def test_a_probe_under_way_at_the_deadline_does_not_hide_why_the_others_failed():
+    world = World(answer=bad("bad_answer", "no_speculation"), takes=2.0)
+    fails(world, "no_speculation", timeout=5.0)
+    fails(World(takes=9.0), "generation_timeout", timeout=5.0, request_timeout=60.0)
+
+
 def test_c22_a_flaky_start():
     answers = [
         bad("reset", "generation_timeout", "reset", http=False, reset=True),
