@@ -11,7 +11,10 @@ import time
 import pytest
 
 HOST = "host2"
-RUNNER = "[2026-05-30 08:20:46 TP0] Initialized DFLASH draft runner. attention_backend=triton, model=DFlashDraftModel, block_size={}, draft_window_size=None, compact_cache=False"
+RUNNER = (
+    "[2026-05-30 08:20:46 TP0] Initialized DFLASH draft runner. attention_backend=triton, "
+    "model=DFlashDraftModel, block_size={}, draft_window_size=None, compact_cache=False"
+)
 FOREVER = "exec sleep infinity"
 
 

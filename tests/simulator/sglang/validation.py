@@ -38,7 +38,8 @@ def parse_body(exchange):
             "{'loc': ['header', 'content-type'], 'msg': \"Unsupported Media Type: Only 'application/json' is allowed\", "
             "'type': 'value_error'}"
         )
-        raise BadRequest(f"1 validation error:\n  {detail} [{detail}]", "Bad Request")
+        message = f"1 validation error:\n  {detail} [{detail}]"
+        raise BadRequest(message, "Bad Request")
     if not exchange.body:
         raise _validation(
             "{'type': 'missing', 'loc': ('body',), 'msg': 'Field required', 'input': None}", exchange.path

@@ -31,7 +31,10 @@ from ansible_collections.llmops.sglang.plugins.modules import journal_assert
 
 LOGS = pathlib.Path(__file__).parents[2] / "fixtures" / "logs"
 UNIT, OLD, NOW = "llm.service", "a" * 32, "b" * 32
-RUNNER = "[2026-05-30 08:20:46 TP0] Initialized DFLASH draft runner. attention_backend=triton, model=DFlashDraftModel, block_size={}, draft_window_size={}, compact_cache=False"
+RUNNER = (
+    "[2026-05-30 08:20:46 TP0] Initialized DFLASH draft runner. attention_backend=triton, "
+    "model=DFlashDraftModel, block_size={}, draft_window_size={}, compact_cache=False"
+)
 
 
 class Host:
