@@ -90,11 +90,14 @@ def test_the_main_job_and_then_nothing(site):
     assert second.returncode == 0, second.stdout + second.stderr
     assert second.recap["changed"] == "0"
     assert site.invocation() == before
-    records = [p for p in (site.folder / "records/host1").iterdir() if p.suffix == ".json" and "coding" not in p.name]
-    record = json.loads(sorted(records)[-1].read_text())
-    assert before in json.dumps(record)
-    coding = json.loads((site.folder / "records/host1/site.coding.json").read_text())
-    assert coding["tasks_passed"] == coding["tasks_total"] == 5
+    folder = site.folder / "records/host1"
+    record = max(folder.glob("*.json"))
+    assert before in record.read_text()
+    assert {p.name for p in folder.glob(f"{record.stem}.*")} == {
+        f"{record.stem}{end}" for end in (".json", ".md", ".jsonl.gz")
+    }
+    coding = json.loads(max((folder / "coding").glob("*.json")).read_text())
+    assert [task["status"] for task in coding["tasks"]] == ["passed"] * 5
 
 
 def test_a_write_that_died_before_the_restart_is_repaired_by_the_next_run(deployed):
