@@ -79,7 +79,7 @@ class Lane(HostSet):
         print(play.text)
         return play
 
-    def module(self, name: str, **options: Any) -> dict[str, Any]:
+    def module(self, name: str, /, **options: Any) -> dict[str, Any]:
         result = self.run_module(HOST, f"llmops.sglang.{name}", options)
         print(name, json.dumps(result, indent=1))
         return result
