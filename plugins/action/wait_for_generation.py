@@ -65,7 +65,7 @@ class ActionModule(ActionBase):
             text = describe(progress)
             if text and (result.get("ok") or "slice_state" in result):
                 lines.tell(text, news=progress.get("phase") != phase)
-                phase = progress.get("phase")
+                phase = progress.get("phase") or ""
             if "slice_state" not in result or result.get("failed"):
                 return result
             state = result["slice_state"]

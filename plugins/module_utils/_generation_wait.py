@@ -41,7 +41,7 @@ class GenerationWait:
         self.memory = WaitMemory.load(params.get("slice_state"), time.monotonic())
         self.mask = Mask([params.get("api_key")])
         manager = Manager(run_command, params["scope"]) if self.name else None
-        self.argv = self._argv(manager) if manager else []
+        self.argv = self._argv(manager, self.name) if manager and self.name else []
         self.base_url = params.get("base_url") or (from_argv(self.argv) if manager else "")
         self.client = HttpClient.from_params(params, self.base_url)
         self.mask = self.client.mask
@@ -54,11 +54,12 @@ class GenerationWait:
         self.times = StartTimes(default_path())
         self.key = configuration_key(self.name or "", self.argv)
 
-    def _argv(self, manager: Manager) -> list[str]:
+    @staticmethod
+    def _argv(manager: Manager, name: str) -> list[str]:
         """The command line of the process that runs, else of the unit; empty where there is neither."""
-        state = manager.show(self.name)
+        state = manager.show(name)
         running = read_argv(state.main_pid) if state.main_pid else None
-        return running or (manager.exec_start(self.name) if state.exists else [])
+        return running or (manager.exec_start(name) if state.exists else [])
 
     def run(self) -> dict[str, t.Any]:
         """The result of the slice.
@@ -132,8 +133,19 @@ def skipped(params: Params, run_command: t.Callable[..., t.Any]) -> dict[str, t.
 
 
 def _probe_options(params: Params) -> ProbeOptions:
-    names = ("api", "model", "expected_model", "prompt", "max_tokens", "stream", "ready_when", "expect_regex")
-    names += ("degenerate_output", "require_content", "require_speculation")
+    names = (
+        "api",
+        "model",
+        "expected_model",
+        "prompt",
+        "max_tokens",
+        "stream",
+        "ready_when",
+        "expect_regex",
+        "degenerate_output",
+        "require_content",
+        "require_speculation",
+    )
     return ProbeOptions(
         path=params.get("path") or "",
         extra_body=params.get("extra_body") or {},

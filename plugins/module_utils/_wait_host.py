@@ -61,6 +61,9 @@ class Host:
         return self._manager.show(self._name) if self._manager and self._name else None
 
     def no_such_unit(self, state: UnitState) -> tuple[str, str]:
+        """The failure for a unit that systemd does not know."""
+        if self._manager is None:
+            return "no_such_unit", f"There is no unit '{state.name}'."
         failure = self._manager.no_such_unit(state)
         return failure.failure_class, failure.msg
 

@@ -60,10 +60,12 @@ class Looks:
 
     def unit(self, now: float, force: bool = False) -> None:
         """Look at the unit when it is time to, or at once with *force*."""
-        if not self.host.has_unit or (now < self._unit_due and not force):
+        if now < self._unit_due and not force:
             return
         self._unit_due = now + UNIT_LOOK
         state = self.state = self.host.unit()
+        if state is None:
+            return
         if not state.exists:
             self._end(*self.host.no_such_unit(state))
             return
