@@ -141,6 +141,7 @@ def test_a_unit_that_was_never_started_and_one_that_was_stopped(server):
     # systemd forgets the invocation of a stopped unit, unless something wants that unit.
     server.shell(f"systemctl add-wants multi-user.target {server.name}")
     server.start()
+    server.ready()
     server.shell(f"systemctl stop {server.name}")
     server.fails("inactive")
 
