@@ -53,7 +53,7 @@ _LATE_RULE = re.compile(
     r"required for DFLASH|DFLASH with a quantized target lm_head|DFLASH mask_token_id|DFLASH requires tokenizer"
     r"|unsupported with DFLASH|does not yet support DFLASH|Unknown speculative algorithm name"
 )
-_ARGUMENT_FRAMES = re.compile(r"server_args|arg_groups|prepare_server_args|server_args_config_parser|argparse")
+_ARGUMENT_FRAMES = re.compile(r'File "[^"]*(?:server_args|arg_groups|argparse)')
 # The entry of a process stands among the frames of what ended it; a program's own file begins with its module.
 _ENTRY_FRAMES = re.compile(
     r"<frozen runpy>|runpy\.py|launch_server\.py|multiprocessing/(?:process|spawn)\.py|bin/sglang"
