@@ -9,7 +9,6 @@ import os
 import socket
 
 import pytest
-from ansible.module_utils import basic
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _cell
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import FAILURE_CLASSES
@@ -20,20 +19,14 @@ KEY = "sk-the-secret"
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, run_module):
     """Run the module; returns its result."""
     monkeypatch.setattr(_cell, "_LAG_FLOOR", 9.0)
     monkeypatch.setattr(_cell, "_USUAL_LAG_FLOOR", 9.0)
 
     def call(check=False, **options):
         args = {"require_evidence": False, "results_dir": str(tmp_path / "results"), **options}
-        args.update(_ansible_check_mode=check, _ansible_remote_tmp=str(tmp_path / "tmp"))
-        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": args}).encode())
-        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
-        monkeypatch.setattr(basic.AnsibleModule, "warn", lambda module, text: None)
-        with pytest.raises(SystemExit):
-            benchmark_matrix.main()
-        return json.loads(capsys.readouterr().out)
+        return run_module(benchmark_matrix, args, check)
 
     return call
 

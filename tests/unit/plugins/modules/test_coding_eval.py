@@ -28,19 +28,11 @@ DOUBLE = {
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, run_module):
     """Run the module; returns its result, warnings included."""
 
     def call(check=False, **options):
-        args = {"sandbox": "none", "results_dir": str(tmp_path / "results"), **options}
-        args.update(_ansible_check_mode=check, _ansible_remote_tmp=str(tmp_path / "tmp"))
-        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": args}).encode())
-        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
-        warnings = []
-        monkeypatch.setattr(basic.AnsibleModule, "warn", lambda module, text: warnings.append(text))
-        with pytest.raises(SystemExit):
-            coding_eval.main()
-        return {**json.loads(capsys.readouterr().out), "warnings": warnings}
+        return run_module(coding_eval, {"sandbox": "none", "results_dir": str(tmp_path / "results"), **options}, check)
 
     return call
 

@@ -567,17 +567,12 @@ def test_read_invocation_and_log_tail(host):
 
 
 @pytest.fixture
-def run_module(monkeypatch, capsys, tmp_path, host):
+def run(monkeypatch, run_module, host):
     def call(check=False, **options):
-        args = {"name": "llm", **options, "_ansible_check_mode": check, "_ansible_remote_tmp": str(tmp_path)}
-        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": args}).encode())
-        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
         monkeypatch.setattr(
             basic.AnsibleModule, "run_command", lambda module, argv, **more: host.run_command(argv, **more)
         )
-        with pytest.raises(SystemExit):
-            journal_assert.main()
-        return json.loads(capsys.readouterr().out)
+        return run_module(journal_assert, {"name": "llm", **options}, check)
 
     return call
 
@@ -598,14 +593,14 @@ KEYS = {
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_the_module(run_module, check):
-    good = run_module(check, expect=[one(fields={"block_size": 8, "draft_window_size": None})], must_not_match=["x y"])
+def test_the_module(run, check):
+    good = run(check, expect=[one(fields={"block_size": 8, "draft_window_size": None})], must_not_match=["x y"])
     assert good["ok"] and not good.get("failed") and set(good) >= KEYS and good["changed"] is False
-    bad = run_module(check, preset="dflash", preset_fields={"draft_window_size": 2048})
+    bad = run(check, preset="dflash", preset_fields={"draft_window_size": 2048})
     assert bad["failed"] and bad["failure_class"] == "field_mismatch" and set(bad) >= KEYS
 
 
-def test_the_module_with_an_unknown_unit(run_module, host):
+def test_the_module_with_an_unknown_unit(run, host):
     host.properties.update(LoadState="not-found", InvocationID="")
-    result = run_module(unit="lm", name=None, expect=[one()])
+    result = run(unit="lm", name=None, expect=[one()])
     assert result["failure_class"] == "no_such_unit" and set(result) >= KEYS and result["ok"] is False

@@ -19,7 +19,7 @@ KEY, TOKEN = "sk-the-api-key", "hf-the-token"
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, run_module):
     """Run the module; returns its result."""
 
     def call(check=False, **options):
@@ -31,14 +31,7 @@ def run(tmp_path, monkeypatch, capsys):
             "verify": False,
             "args": {"model_path": "org/model", "tp_size": 8},
         }
-        args.update(options, _ansible_check_mode=check, _ansible_remote_tmp=str(tmp_path / "tmp"))
-        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": args}).encode())
-        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
-        warnings = []
-        monkeypatch.setattr(basic.AnsibleModule, "warn", lambda module, text: warnings.append(text))
-        with pytest.raises(SystemExit):
-            server_unit.main()
-        return {**json.loads(capsys.readouterr().out), "warnings": warnings}
+        return run_module(server_unit, {**args, **options}, check)
 
     return call
 

@@ -1,0 +1,27 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run a module in this process, from its arguments to its result."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible.module_utils import basic
+
+
+@pytest.fixture
+def run_module(tmp_path, monkeypatch, capsys):
+    """A function of a module, its options and check mode; it returns the result with the warnings in it."""
+
+    def call(module, options, check=False):
+        args = {**options, "_ansible_check_mode": check, "_ansible_remote_tmp": str(tmp_path / "tmp")}
+        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": args}).encode())
+        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
+        warnings = []
+        monkeypatch.setattr(basic.AnsibleModule, "warn", lambda module, text: warnings.append(text))
+        with pytest.raises(SystemExit):
+            module.main()
+        return {**json.loads(capsys.readouterr().out), "warnings": warnings}
+
+    return call
