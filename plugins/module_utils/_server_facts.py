@@ -43,12 +43,10 @@ def unit_facts(state: UnitState, comparison: Comparison, argv: t.Sequence[str], 
 
     :returns: ``matches_unit`` is ``None`` where no process runs or it could not be compared whole.
     """
-    if not state.exists:
-        return {"name": state.name, "state": state.load_state, "invocation_id": None, "matches_unit": None, "argv": []}
     same = not comparison.differences if comparison.complete or comparison.differences else None
     return {
         "name": state.name,
-        "state": state.active_state,
+        "state": state.active_state if state.exists else state.load_state,
         "sub_state": state.sub_state,
         "result": state.result,
         "enabled": state.unit_file_state,

@@ -48,7 +48,7 @@ RETURN = r"""
 unit:
   description: The unit as its service manager has it.
   type: dict
-  returned: always
+  returned: success
   contains:
     name:
       description: Full name of the unit.
@@ -96,7 +96,7 @@ unit:
 server:
   description: What the server says of itself.
   type: dict
-  returned: always
+  returned: success
   contains:
     reachable:
       description: Whether it answered at all.
@@ -137,7 +137,7 @@ server:
 drafter:
   description: What the draft model was trained for, by its C(config.json); null where the server has no drafter.
   type: dict
-  returned: always
+  returned: success
   contains:
     path:
       description: Where it lies.
@@ -161,7 +161,7 @@ drafter:
 journal:
   description: Facts of the current invocation's journal.
   type: dict
-  returned: always
+  returned: success
   contains:
     draft_runner:
       description: Fields of the draft-runner line; null where there is none.
@@ -176,19 +176,19 @@ conflicts:
   description: Where two sources disagree, each with C(subject), C(values) and C(msg).
   type: list
   elements: dict
-  returned: always
+  returned: success
 evidence:
   description:
     - The record of what ran, with the invocation, the hash of the command line, versions, model and drafter, GPUs, host and
       kernel. What cannot be read is null.
   type: dict
-  returned: always
+  returned: success
 failure_class:
   description: Word for the kind of failure.
   type: str
   returned: failure
 log_tail:
-  description: The last log lines of the invocation, at most ten of 400 characters.
+  description: Always empty here.
   type: list
   elements: str
   returned: failure

@@ -77,35 +77,35 @@ RETURN = r"""
 reason:
   description: Why the service was started, stopped or restarted, or why it was not.
   type: str
-  returned: always
+  returned: success, and where a stop or a start failed
   sample: "restarted: settings of the unit changed"
 restarted:
   description: Whether a new process was started, so that another invocation runs now; false in check mode.
   type: bool
-  returned: always
+  returned: success, and where a stop or a start failed
 previous_invocation_id:
   description:
     - Invocation before this task; empty where the unit had none.
     - It equals RV(invocation_id) where nothing was restarted.
   type: str
-  returned: always
+  returned: success, and where a stop or a start failed
 invocation_id:
   description: Invocation after this task (in check mode, of now); empty where the unit has none.
   type: str
-  returned: always
+  returned: success, and where a stop or a start failed
 main_pid:
   description: Main process after this task; 0 where none runs.
   type: int
-  returned: always
+  returned: success, and where a stop or a start failed
 stopped_cleanly:
   description:
     - Whether the old process ended by itself with a success status; null where nothing was stopped.
   type: bool
-  returned: always
+  returned: success, and where a stop or a start failed
 elapsed:
   description: Duration of the state change in seconds.
   type: float
-  returned: always
+  returned: success, and where a stop or a start failed
 failure_class:
   description: Word for the kind of failure.
   type: str

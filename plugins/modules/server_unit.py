@@ -195,28 +195,28 @@ EXAMPLES = r"""
 RETURN = r"""
 path:
   description: The file of the unit or drop-in.
-  returned: always
+  returned: success
   type: str
   sample: /etc/systemd/system/sglang-k26.service
 argv:
   description:
     - The command line, word by word. With O(api_key) its last word is the path of the credential, in which systemd expands
       C(${CREDENTIALS_DIRECTORY}).
-  returned: always
+  returned: success
   type: list
   elements: str
 exec_start:
   description: The value of C(ExecStart=) in the syntax of unit files, on one line.
-  returned: always
+  returned: success
   type: str
 sglang_version:
   description: The release that the command line was made for.
-  returned: always
+  returned: success
   type: str
   sample: 0.5.15.post1
 flag_changes:
   description: How the arguments differ from those of the file before, by meaning; order and spelling do not count.
-  returned: always
+  returned: success
   type: dict
   contains:
     added:
@@ -231,7 +231,7 @@ flag_changes:
 restart_required:
   description:
     - Whether the running process differs from the unit. False where nothing runs, and with O(dest_dir).
-  returned: always
+  returned: success
   type: bool
 backup_file:
   description: The copy of the file before.
@@ -239,16 +239,16 @@ backup_file:
   type: str
 diff:
   description: The file before and after, without secrets.
-  returned: always
+  returned: success
   type: raw
 failure_class:
   description: The kind of failure.
-  returned: on failure
+  returned: failure
   type: str
   sample: rule_violated
 log_tail:
   description: Always empty.
-  returned: on failure
+  returned: failure
   type: list
   elements: str
 """
