@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import socket
 
 import pytest
@@ -15,6 +16,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._failure import FAIL
 from ansible_collections.llmops.sglang.plugins.modules import benchmark_matrix
 from ansible_collections.llmops.sglang.tests.unit.fake_server import FakeServer
 
+CLONE = pathlib.Path(__file__).resolve().parents[4]
 KEY = "sk-the-secret"
 
 
@@ -66,6 +68,8 @@ def test_a_small_matrix(run, server, tmp_path):
         record = json.load(handle)
     assert record["proven"] is False
     assert KEY not in json.dumps(result)
+    guide = (CLONE / "docs" / "docsite" / "rst" / "benchmark_record.rst").read_text(encoding="utf-8")
+    assert [key for key in (*record, *record["cells"][0]) if f"``{key}``" not in guide] == []
 
 
 def test_a_floor_that_is_not_reached_is_not_ok(run, server):
