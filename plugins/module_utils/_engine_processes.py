@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: only for the plugins of this collection.
-"""The engine's own worker processes in a unit's control group, and those that died under a living main process.
+"""The engine's own worker processes of a unit, and those that died under a living main process.
 
 SGLang's port accepts for 6 s after its scheduler was killed and for 65 s after its detokenizer (measured on 0.5.15 and
 0.5.23): the missing child is known at once.
@@ -9,33 +9,12 @@ SGLang's port accepts for 6 s after its scheduler was killed and for 65 s after 
 
 from __future__ import annotations
 
-import os
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import process_stat
 
 # Names that SGLang and vLLM give their workers; the kernel keeps 15 characters. Compilers and helpers come and go.
 _TITLES = ("sglang::", "VLLM::")
-
-
-def members(control_group: str, cgroup_root: str = "/sys/fs/cgroup") -> list[int]:
-    """The processes in a control group and below it, in the unified or in systemd's own hierarchy."""
-    if control_group in ("", "/"):
-        return []
-    pids: set[int] = set()
-    for hierarchy in ("", "unified", "systemd"):
-        for folder, dummy, files in os.walk(os.path.join(cgroup_root, hierarchy, control_group.lstrip("/"))):
-            if "cgroup.procs" in files:
-                pids.update(_pids(os.path.join(folder, "cgroup.procs")))
-    return sorted(pids)
-
-
-def _pids(path: str) -> t.Iterator[int]:
-    try:
-        with open(path, encoding="ascii") as handle:
-            yield from (int(line) for line in handle if line.strip().isdigit())
-    except OSError:
-        return
 
 
 def workers(pids: t.Iterable[int], proc: str = "/proc") -> dict[int, str]:

@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import log_tail
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import compare, read_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_verdict import EXEC_FAILURES, changing
 
 _POLL_SECONDS = 0.1
-# systemd.exec(5): exit statuses of systemd itself for a command that it could not set up or execute.
-_EXEC_FAILURES = range(200, 246)
 
 
 @dataclass(frozen=True)
@@ -138,10 +137,10 @@ class ServiceChange:
         control_group = self._manager.show(self._name).control_group
         self._manager.systemctl("stop", "--no-block", "--", self._name)
         state = self._settled(deadline)
-        left = self._processes(control_group)
+        left = members(control_group, self._cgroup_root)
         while left and self._clock() < deadline and state is not None:
             self._sleep(_POLL_SECONDS)
-            left = self._processes(control_group)
+            left = members(control_group, self._cgroup_root)
         if state is None or left:
             raise self._stop_failed(left)
         self._stopped_cleanly = state.result == "success"
@@ -173,7 +172,7 @@ class ServiceChange:
 
     def _start_failed(self, state: UnitState, timed_out: bool) -> Failure:
         ended = f"result '{state.result}', exit status {state.exec_main_status}"
-        if state.exec_main_status in _EXEC_FAILURES:
+        if state.exec_main_status in EXEC_FAILURES:
             failure_class, why = (
                 "unit_invalid",
                 f"systemd could not execute its command ({ended}): check ExecStart, User and paths",
@@ -196,32 +195,11 @@ class ServiceChange:
         """The unit's state once no job of it is waiting and none of its changes is under way; ``None`` at the deadline."""
         while True:
             state = self._manager.show(self._name)
-            busy = state.properties.get("Job", "0") not in ("", "0") or state.active_state == "deactivating"
-            if not busy:
+            if not changing(state):
                 return state
             if self._clock() >= deadline:
                 return None
             self._sleep(_POLL_SECONDS)
 
-    def _processes(self, control_group: str) -> list[int]:
-        """The processes in the unit's control group and below it, in the unified or in systemd's own hierarchy."""
-        pids: set[int] = set()
-        if control_group in ("", "/"):
-            return []
-        for hierarchy in ("", "unified", "systemd"):
-            top = os.path.join(self._cgroup_root, hierarchy, control_group.lstrip("/"))
-            for folder, dummy, files in os.walk(top):
-                if "cgroup.procs" in files:
-                    pids.update(_read_pids(os.path.join(folder, "cgroup.procs")))
-        return sorted(pids)
-
     def _log_tail(self, state: UnitState) -> list[str]:
         return log_tail(self._manager, self._name, state.invocation_id)
-
-
-def _read_pids(path: str) -> list[int]:
-    try:
-        with open(path, encoding="ascii") as handle:
-            return [int(line) for line in handle if line.strip().isdigit()]
-    except OSError:
-        return []

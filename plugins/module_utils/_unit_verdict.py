@@ -12,7 +12,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
 # systemd.exec(5): exit statuses of systemd itself for a command that it could not set up or execute.
-_EXEC_FAILURES = range(200, 246)
+EXEC_FAILURES = range(200, 246)
 
 
 class UnitVerdict(t.NamedTuple):
@@ -74,7 +74,7 @@ def judge(state: UnitState, previous_invocation_id: str, restarts: int, max_rest
 
 def _failed(state: UnitState) -> UnitVerdict:
     name, ended = state.name, how_it_ended(state)
-    if state.exec_main_status in _EXEC_FAILURES and state.exec_main_code == "1":
+    if state.exec_main_status in EXEC_FAILURES and state.exec_main_code == "1":
         return UnitVerdict(
             "gave_up",
             f"systemd could not execute the command of the unit '{name}' ({ended}): check ExecStart and User.",

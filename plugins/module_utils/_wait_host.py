@@ -10,6 +10,7 @@ import socket
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _engine_processes as engine
+from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
     InvocationReader,
     Journal,
@@ -87,7 +88,7 @@ class Host:
 
     def workers(self, state: UnitState, seen: t.Mapping[int, str]) -> tuple[dict[int, str], dict[int, str]]:
         """The living engine workers of the unit, and those of *seen* that are dead."""
-        pids = engine.members(state.control_group)
+        pids = members(state.control_group)
         # Workers that an older invocation left behind may go as they like.
         own = [pid for pid in pids if descends_from(pid, state.main_pid)]
         return engine.workers(own), engine.dead(seen)

@@ -9,7 +9,8 @@ import socket
 
 import pytest
 
-from ansible_collections.llmops.sglang.plugins.module_utils._engine_processes import dead, members, workers
+from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
+from ansible_collections.llmops.sglang.plugins.module_utils._engine_processes import dead, workers
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
     ListeningSocket,
     answering,
