@@ -166,8 +166,7 @@ def install_server() -> bool:
 
 def newest_record(records: pathlib.Path, begun: float) -> pathlib.Path | None:
     """The benchmark's record that was written since *begun*."""
-    found = [file for file in records.rglob("*.json") if not file.name.endswith(".coding.json")]
-    found = [file for file in found if file.stat().st_mtime >= begun]
+    found = [file for file in records.glob("*/*.json") if file.stat().st_mtime >= begun]
     return max(found, key=lambda file: file.stat().st_mtime, default=None)
 
 
@@ -187,7 +186,7 @@ def show_record(records: pathlib.Path, begun: float) -> None:
         raise DemoError(f"no record was written below {records}")
     say("What was measured, from the record")
     print(markdown(json.loads(record.read_text())))
-    for file in record.parent.glob("*.coding.json"):
+    for file in record.parent.glob("coding/*.json"):
         if file.stat().st_mtime >= begun:
             coded = json.loads(file.read_text())
             print(

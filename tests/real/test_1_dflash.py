@@ -35,9 +35,8 @@ def test_it_was_started_and_waited_for_with_verify_steps(lane, deployed):
     waited = deployed.all("wait_for_generation")[0]
     assert (waited["ok"], waited["listener"]["owned"]) == (True, "yes")
     assert waited["invocation_id"] == lane.show(UNIT, "InvocationID")
-    assert (
-        0 < waited["stages"]["process_started"] < waited["stages"]["port_bound"] <= waited["stages"]["first_generation"]
-    )
+    stages = [waited["stages"][name] for name in ("process_started", "port_bound", "first_generation", "ready")]
+    assert stages == sorted(stages) and stages[1] > 5, waited["stages"]
 
 
 def test_the_operator_saw_it_load(deployed):
@@ -79,7 +78,7 @@ def test_the_record_knows_what_it_measured(lane, deployed, record):
 @pytest.fixture(scope="session")
 def deployed_again(lane, deployed):
     before = lane.show(UNIT, "InvocationID")
-    return before, lane.play("site", DFLASH, benchmark_label="window 2048")
+    return before, lane.play("site", DFLASH, benchmark_coding=False)
 
 
 def test_a_second_run_changes_and_restarts_nothing(lane, deployed_again):
@@ -87,7 +86,6 @@ def test_a_second_run_changes_and_restarts_nothing(lane, deployed_again):
     assert play.returncode == 0, play.text
     assert play.recap()["changed"] == 0, play.text
     assert lane.show(UNIT, "InvocationID") == before
-    assert play.of("benchmark_matrix")["resumed_cells"] == 2
 
 
 def test_verify_finds_no_drift(lane, deployed_again):
@@ -154,9 +152,9 @@ def test_no_benchmark_follows_a_failed_proof(without_window):
 
 def test_the_facts_show_the_window_that_the_drafter_was_trained_for(lane, without_window):
     info = lane.module("server_info", name=UNIT)
-    assert info["journal"]["draft_window_size"] is None
-    assert "2048" in json.dumps(info["drafter"])
-    assert info["conflicts"], info
+    assert info["journal"]["draft_runner"]["draft_window_size"] is None
+    assert info["drafter"]["trained_window"] == 2048
+    assert [conflict["values"] for conflict in info["conflicts"]] == [{"drafter": 2048, "running": None}]
 
 
 def kill_and_wait(lane, title):
@@ -227,7 +225,8 @@ def test_a_listener_of_another_unit_is_told_before_the_load_ends(lane, port_take
     _started, early, _late, _invocation = port_taken
     assert (early["failed"], early["failure_class"]) == (True, "foreign_listener")
     assert early["elapsed"] < 8
-    assert UNIT in early["msg"] and str(PORT) in early["msg"]
+    assert UNIT in early["msg"]
+    assert early["listener"]["unit"] == f"{UNIT}.service"
 
 
 def test_a_taken_port_is_told_although_the_server_says_that_it_is_ready(port_taken):
