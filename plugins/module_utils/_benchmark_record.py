@@ -13,12 +13,15 @@ import gzip
 import hashlib
 import json
 import os
-import re
-import tempfile
-import time
 import typing as t
 
-from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._record_file import (
+    make_directory,
+    record_name,
+    remove,
+    unwritable,
+    write_atomically,
+)
 
 SCHEMA_VERSION = 1
 _RESULT_KEYS = (
@@ -58,7 +61,7 @@ class PartialRecord:
         """Start over with *state*."""
         make_directory(self.directory)
         self.state = {"schema_version": SCHEMA_VERSION, "cells": [], **state}
-        _remove(self.rows_path)
+        remove(self.rows_path)
         self.save()
 
     def add(self, cell: t.Mapping[str, t.Any], rows: t.Sequence[t.Mapping[str, t.Any]]) -> None:
@@ -68,7 +71,7 @@ class PartialRecord:
                 for row in rows:
                     handle.write(json.dumps(row, separators=(",", ":")) + "\n")
         except OSError as exc:
-            raise _unwritable(self.rows_path, exc) from exc
+            raise unwritable(self.rows_path, exc) from exc
         self.state["cells"].append(dict(cell))
         self.save()
 
@@ -92,61 +95,19 @@ class PartialRecord:
 
     def remove(self) -> None:
         """Forget the matrix."""
-        _remove(self.path)
-        _remove(self.rows_path)
+        remove(self.path)
+        remove(self.rows_path)
 
 
 def write_record(directory: str, label: str, record: dict[str, t.Any], rows: t.Iterable[str], table: str) -> str:
     """Write record, raw rows and table; the path of the record, which is written last."""
     make_directory(directory)
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(record["finished_at"]))
-    words = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")[:80]
-    base = os.path.join(directory, "_".join(part for part in (stamp, words, record["run_id"][:8]) if part))
+    base = os.path.join(directory, record_name(label, record["run_id"], record["finished_at"]))
     record["raw_requests"] = os.path.basename(base) + ".jsonl.gz"
     write_atomically(base + ".jsonl.gz", gzip.compress("".join(rows).encode(), 6))
     write_atomically(base + ".md", table.encode())
     write_atomically(base + ".json", (json.dumps(record, indent=1) + "\n").encode())
     return base + ".json"
-
-
-def make_directory(path: str) -> None:
-    """Make *path* with its parents; readable by its owner and group."""
-    try:
-        os.makedirs(path, mode=0o750, exist_ok=True)
-    except OSError as exc:
-        raise _unwritable(path, exc) from exc
-
-
-def write_atomically(path: str, data: bytes) -> None:
-    """Replace *path* by *data* in one step: a reader sees the old file or the new one, whole."""
-    try:
-        handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".draft-")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(draft, path)
-        except BaseException:
-            _remove(draft)
-            raise
-    except OSError as exc:
-        raise _unwritable(path, exc) from exc
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
-
-
-def _unwritable(path: str, exc: OSError) -> Failure:
-    return Failure(
-        "write_failed",
-        f"The benchmark's file '{path}' cannot be written: {exc.strerror or exc}; choose another "
-        "results_dir or make it writable for this user.",
-    )
 
 
 def result_cells(cells: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[list[dict[str, t.Any]], int]:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 import typing as t
 import uuid
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _endpoint, _evidence
-from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_record import make_directory, write_atomically
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_eval import Answer, NotAnswered, TaskReport
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import BUILT_IN, CodingTask, parse_tasks
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, missing_dependency
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError
+from ansible_collections.llmops.sglang.plugins.module_utils._record_file import (
+    make_directory,
+    record_name,
+    write_atomically,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 
 SCHEMA_VERSION = 1
@@ -149,9 +152,7 @@ def write_record(
 ) -> str:
     """Write the evaluation with the whole code of every sample; the path."""
     now, run_id = time.time(), uuid.uuid4().hex
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    words = re.sub(r"[^A-Za-z0-9._-]+", "-", params["label"]).strip("-.")[:80]
-    path = os.path.join(params["results_dir"], "_".join(part for part in (stamp, words, run_id[:8]) if part) + ".json")
+    path = os.path.join(params["results_dir"], record_name(params["label"], run_id, now) + ".json")
     record = {
         "schema_version": SCHEMA_VERSION,
         "label": params["label"],

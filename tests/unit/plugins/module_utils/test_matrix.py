@@ -10,11 +10,12 @@ import os
 
 import pytest
 
-from ansible_collections.llmops.sglang.plugins.module_utils import _benchmark_record, _matrix
+from ansible_collections.llmops.sglang.plugins.module_utils import _matrix
 from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_record import PartialRecord
 from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellSettings
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._matrix import Matrix, MatrixPlan
+from ansible_collections.llmops.sglang.plugins.module_utils._record_file import write_atomically
 
 BEFORE = {"invocation_id": "a" * 32, "n_restarts": 0}
 
@@ -231,5 +232,5 @@ def test_a_reader_never_sees_half_a_file(tmp_path):
     path = tmp_path / "record.json"
     path.write_text("old")
     with pytest.raises(TypeError):
-        _benchmark_record.write_atomically(str(path), "no bytes")
+        write_atomically(str(path), "no bytes")
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["record.json"]
