@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ansible_collections.llmops.sglang.plugins.module_utils._request_sample import RequestSample
 
 # First release with the detail on the OpenAI routes' streams, by request.
-DETAILS_SINCE = (0, 5, 19)
+DETAILS_SINCE = "0.5.19"
 
 
 @dataclass

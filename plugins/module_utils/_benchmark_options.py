@@ -16,6 +16,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._load_connection imp
 from ansible_collections.llmops.sglang.plugins.module_utils._matrix import MatrixPlan
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import read_api_key
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
+from ansible_collections.llmops.sglang.plugins.module_utils._version import at_least
 
 _SETTINGS = (
     "api", "max_tokens", "temperature", "ignore_eos", "load_model", "rate", "arrival", "seed", "min_acceptance_length",
@@ -84,12 +85,10 @@ def server_of(params: t.Mapping[str, t.Any], manager: t.Optional[Manager]) -> En
 
 def gives_details(version: t.Optional[str]) -> bool:
     """Whether this SGLang tells each request's acceptance on the OpenAI routes when asked to."""
-    numbers = []
-    for word in (version or "").split(".")[:3]:
-        if not word.isdigit():
-            return False
-        numbers.append(int(word))
-    return len(numbers) == 3 and tuple(numbers) >= DETAILS_SINCE
+    try:
+        return at_least(version or "", DETAILS_SINCE)
+    except ValueError:
+        return False
 
 
 def read_prompts(path: str) -> list[str]:

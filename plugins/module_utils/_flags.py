@@ -13,6 +13,7 @@ import typing as t
 import zlib
 
 from ansible_collections.llmops.sglang.plugins.module_utils._flag_catalogue import PACKED, VERSIONS
+from ansible_collections.llmops.sglang.plugins.module_utils._version import version_key
 
 # Kinds (argparse actions): a value, a bare flag, a pair --x/--no-x, and four sorts of deprecated flag:
 # an alias that takes a value, one that sets true, one that stores a constant, one that does nothing.
@@ -104,25 +105,6 @@ class FlagTable:
         plain = "--" + dest.replace("_", "-")
         found.sort(key=lambda f: (f.kind not in (VALUE, SWITCH, PAIR), f.deprecated, f.flag != plain))
         return found[0] if found else None
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """A sort key: release, then pre-releases before it and post-releases after it; build tags do not count.
-
-    :raises ValueError: if *version* does not begin with a number.
-    """
-    match = re.match(r"v?(\d+(?:\.\d+)*)(?:[._-]?(a|b|rc|post|dev)[._-]?(\d*))?", version.strip())
-    if not match:
-        raise ValueError(f"'{version}' is not a version")
-    release = [int(part) for part in match.group(1).split(".")][:4]
-    release += [0] * (4 - len(release))
-    rank = {"dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, "post": 1}[match.group(2)]
-    return (*release, rank, int(match.group(3) or 0))
-
-
-def at_least(version: str, release: str) -> bool:
-    """Whether *version* is *release* or newer."""
-    return version_key(version) >= version_key(release)
 
 
 def nearest_release(version: str) -> str:

@@ -15,11 +15,11 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._event_stream import EventReader
+from ansible_collections.llmops.sglang.plugins.module_utils._generation_request import PATHS
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Connection, Endpoint, ExchangeError
 from ansible_collections.llmops.sglang.plugins.module_utils._request_sample import RequestSample
 from ansible_collections.llmops.sglang.plugins.module_utils._stream_answer import StreamAnswer
 
-PATHS = {"chat": "/v1/chat/completions", "completions": "/v1/completions", "generate": "/generate"}
 _LAG_INTERVAL = 0.01
 # A server may close a connection that idles (uvicorn: after 5 s); one that idled longer than this is not used again.
 _MAX_IDLE = 1.0

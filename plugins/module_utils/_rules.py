@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._flags import at_least
 from ansible_collections.llmops.sglang.plugins.module_utils._speculative import ALGORITHMS
+from ansible_collections.llmops.sglang.plugins.module_utils._version import at_least
 
 # The server's default where neither the arguments nor the drafter's config.json say it (speculative_hook.py, _handle_dflash).
 DEFAULT_BLOCK_SIZE = 16

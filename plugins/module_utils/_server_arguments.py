@@ -20,6 +20,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._flags import (
     Flag,
     FlagTable,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._version import at_least
 
 # human_readable_int of SGLang: suffixes are case-sensitive, decimals only before those of powers of ten.
 _HUMAN_INTEGER = re.compile(r"-?\d+|\d+(?:\.\d+)?[kMGT]|\d+[KMGT]i")
@@ -164,7 +165,7 @@ def unknown_argument(entry: Entry, word: str, table: FlagTable) -> Failure:
 
 def _span_sentence(span: tuple[str, str], base: str) -> str:
     first, last = span
-    if not _flags.at_least(base, first):
+    if not at_least(base, first):
         return f"SGLang {first} is the first that has it"
     return f"SGLang {last} was the last that had it"
 

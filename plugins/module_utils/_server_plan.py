@@ -23,6 +23,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._sglang_install impo
     find_sglang,
     missing_interpreter,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._version import version_key
 
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 Params = t.Mapping[str, t.Any]
@@ -130,7 +131,7 @@ def _install(
         warnings.append(missing_interpreter(python).msg)
     install = find_sglang(run_command, python, environment) if version == "auto" else Install(version, "")
     try:
-        _flags.version_key(install.version)
+        version_key(install.version)
     except ValueError as exc:
         raise Failure(
             "unit_invalid",

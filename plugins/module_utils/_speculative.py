@@ -18,6 +18,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments im
     related_flag,
     unknown_argument,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._version import at_least
 
 # First release that takes each value of --speculative-algorithm (speculative/spec_info.py; 0.5.6 is the oldest one read).
 ALGORITHMS = {
@@ -59,7 +60,7 @@ def check_algorithm(algorithm: str, table: FlagTable, flag_names: t.Mapping[str,
     if not algorithm or _vouched_for(algorithm, table, flag_names):
         return
     first = ALGORITHMS.get(algorithm.upper())
-    if first and _flags.at_least(table.base, first):
+    if first and at_least(table.base, first):
         return
     if first:
         raise Failure(
@@ -67,7 +68,7 @@ def check_algorithm(algorithm: str, table: FlagTable, flag_names: t.Mapping[str,
             f"SGLang {table.version} does not know the speculative algorithm '{algorithm}': SGLang {first} is the first that has it; "
             f"install that or choose another algorithm.",
         )
-    known = ", ".join(name for name, since in ALGORITHMS.items() if _flags.at_least(table.base, since))
+    known = ", ".join(name for name, since in ALGORITHMS.items() if at_least(table.base, since))
     raise Failure(
         "rule_violated",
         f"SGLang {table.version} does not know the speculative algorithm '{algorithm}', nor does any release up to {_flags.VERSIONS[-1]}: "
