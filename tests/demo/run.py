@@ -212,6 +212,8 @@ def demonstrate(place: TestHost | UserUnits, inventory: pathlib.Path, quick: boo
     if status != 0:
         raise DemoError("the main job failed")
     show_record(records, begun)
+    if not quick:
+        print("This model was made to answer 'aaaa': every draft is accepted, and no program can pass.")
     if quick:
         say("Three lies, and how they are caught")
         if ansible_playbook(*words, str(DEMO / "lies.yml"), **variables) != 0:
