@@ -19,8 +19,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ow
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
-_SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
-
 
 class BenchmarkTarget:
     """A server with the unit that runs it, where one is named.
@@ -73,7 +71,9 @@ class BenchmarkTarget:
         record["listener_owned"] = self._owner(state).owned if state is not None else "unknown"
         if record.get("simulated_acceptance") is None and self.manager and self.name:
             # Another user's process hides its environment; the unit's settings are readable.
-            record["simulated_acceptance"] = bool(self.manager.environment(self.name).get(_SIMULATED))
+            record["simulated_acceptance"] = bool(
+                self.manager.environment(self.name).get(_evidence.SIMULATED_ACCEPTANCE)
+            )
         return record
 
     def version(self) -> t.Optional[str]:

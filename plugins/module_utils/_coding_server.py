@@ -22,6 +22,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._record_file import 
     record_name,
     write_atomically,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_names
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 
 SCHEMA_VERSION = 1
@@ -78,9 +79,7 @@ class CodingServer:
 
     def _model_name(self) -> str:
         if self._model is None:
-            data = self._client.json("GET", "/v1/models", timeout=10)
-            listed = data.get("data") if isinstance(data, dict) else None
-            names = [one["id"] for one in listed or [] if isinstance(one, dict) and isinstance(one.get("id"), str)]
+            names = served_names(self._client.json("GET", "/v1/models", timeout=10))
             self._model = names[0] if names else "default"
         return self._model
 

@@ -14,8 +14,11 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv, read_environ
+from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_names
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
+# Set for tests and demonstrations: the server then makes its acceptance up.
+SIMULATED_ACCEPTANCE = "SGLANG_SIMULATE_ACC_LEN"
 # (status, decoded JSON or None) of a path; None where nothing answered.
 HttpGet = t.Callable[[str], "t.Optional[tuple[int, t.Any]]"]
 
@@ -58,7 +61,7 @@ def collect(
         )
         argv = read_argv(state.main_pid, os.path.join(root, "proc")) or [] if state.main_pid else []
         environ = read_environ(state.main_pid, os.path.join(root, "proc")) if state.main_pid else None
-        record["simulated_acceptance"] = None if environ is None else bool(environ.get("SGLANG_SIMULATE_ACC_LEN"))
+        record["simulated_acceptance"] = None if environ is None else bool(environ.get(SIMULATED_ACCEPTANCE))
     if argv:
         record.update(_from_argv(argv))
     if http_get:
@@ -107,10 +110,7 @@ def _from_server(http_get: HttpGet) -> dict[str, t.Any]:
         found["model_revision"] = info.get("revision")
         found["draft_model_path"] = info.get("speculative_draft_model_path")
         found["draft_model_revision"] = info.get("speculative_draft_model_revision")
-    models = _json(http_get("/v1/models"))
-    data = models.get("data") if isinstance(models, dict) else None
-    if isinstance(data, list) and data and isinstance(data[0], dict):
-        found["served_model"] = data[0].get("id")
+    found["served_model"] = next(iter(served_names(_json(http_get("/v1/models")))), None)
     return found
 
 

@@ -34,6 +34,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._http_client import 
     failure_class_of_status,
     http_error,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_models
 from ansible_collections.llmops.sglang.plugins.module_utils._speculation import Speculation
 
 try:
@@ -210,10 +211,7 @@ class Prober:
             if exc.phase == "connect" or exc.kind == "tls_error":
                 raise
             return None
-        listed = body.get("data") if isinstance(body, dict) else None
-        if not isinstance(listed, list):
-            return None
-        return [one for one in listed if isinstance(one, dict) and isinstance(one.get("id"), str)]
+        return served_models(body)
 
     def _models(self, timeout: float) -> list[str] | None:
         try:

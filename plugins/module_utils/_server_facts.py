@@ -15,6 +15,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._journal import Invo
 from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import draft_runner
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import Comparison
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_names
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
 # Asks a path of the server: decoded JSON, or None where there was no such answer.
@@ -75,7 +76,7 @@ def server_facts(ask: Ask, from_argv: t.Callable[[t.Optional[str]], dict[str, t.
         "reachable": bool(info or models),
         "version": version,
         "model": arguments.get("model_path"),
-        "served_models": _model_names(models),
+        "served_models": served_names(models),
         "arguments": {k: _short(v) for k, v in sorted(arguments.items()) if v is not None and not _SECRET.search(k)},
         "arguments_from": "server" if info else "command_line",
         "speculation": {
@@ -190,11 +191,6 @@ def home_of(state: UnitState) -> str:
     """The home directory that hub caches of the unit's user lie in, as far as it can be told without a look-up."""
     user = state.properties.get("User", "")
     return os.path.expanduser(f"~{user}") if user else os.path.expanduser("~")
-
-
-def _model_names(models: t.Any) -> list[str]:
-    data = models.get("data") if isinstance(models, dict) else None
-    return [str(m.get("id")) for m in data if isinstance(m, dict)] if isinstance(data, list) else []
 
 
 def _short(value: t.Any) -> t.Any:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._acceptance import Counters
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Endpoint, ExchangeError, ask
+from ansible_collections.llmops.sglang.plugins.module_utils._metrics_text import metric_sums
+from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_names
 
-_SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{[^}]*\})?\s+(?P<value>[0-9.eE+-]+)", re.MULTILINE)
 _COUNTERS = {
     "requests": "sglang:num_requests_total",
     "generation_tokens": "sglang:generation_tokens_total",
@@ -37,9 +37,7 @@ class ServerSide:
 
     def models(self) -> list[str]:
         """The names under which the server serves."""
-        listed = _json_200(asyncio.run(self._ask("GET", "/v1/models")))
-        data = listed.get("data") if isinstance(listed, dict) else None
-        return [str(one["id"]) for one in data or [] if isinstance(one, dict) and one.get("id")]
+        return served_names(_json_200(asyncio.run(self._ask("GET", "/v1/models"))))
 
     def flush_cache(self) -> t.Optional[bool]:
         """Empty the prefix cache: whether the server did it; ``None`` where it has no such route."""
@@ -73,22 +71,6 @@ class ServerSide:
             return await ask(self.server, method, path, timeout=self.timeout)
         except ExchangeError:
             return None
-
-
-def metric_sums(text: str) -> dict[str, float]:
-    """Each metric of a Prometheus text, summed over its labels.
-
-    A rank of tensor or pipeline parallelism repeats what its first one counts, so only their rank 0 is taken.
-    """
-    sums: dict[str, float] = {}
-    for match in _SAMPLE.finditer(text):
-        if re.search(r'\b(?:tp|pp)_rank="[1-9]', match.group(0)):
-            continue
-        try:
-            sums[match.group("name")] = sums.get(match.group("name"), 0.0) + float(match.group("value"))
-        except ValueError:
-            continue
-    return sums
 
 
 def _ranks(load: t.Mapping[str, t.Any]) -> int:

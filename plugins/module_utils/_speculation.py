@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._answer import BadAnswer, Generation, read_generation
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError
+from ansible_collections.llmops.sglang.plugins.module_utils._metrics_text import metric_sums
 
 # SGLang from 0.5.13; vLLM; llama.cpp counts in its answers.
-_COUNTERS = re.compile(
-    r"^(?:sglang:spec_verify_calls_total|vllm:spec_decode_num_drafts_total)(?:\{[^}]*\})? ([0-9.eE+-]+)", re.MULTILINE
-)
+_COUNTERS = ("sglang:spec_verify_calls_total", "vllm:spec_decode_num_drafts_total")
 _LOOK_TIMEOUT = 5.0
 
 
@@ -55,7 +53,5 @@ class Speculation:
             answer = self._client.send("GET", "/metrics", timeout=max(min(left, _LOOK_TIMEOUT), 0.05))
         except HttpError:
             return None
-        values = (
-            [float(number) for number in _COUNTERS.findall(answer.body.decode("utf-8", "replace"))] if answer.ok else []
-        )
-        return sum(values) if values else None
+        sums = metric_sums(answer.body.decode("utf-8", "replace")) if answer.ok else {}
+        return next((sums[name] for name in _COUNTERS if name in sums), None)

@@ -18,8 +18,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import (
     ServerLoad,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
+from ansible_collections.llmops.sglang.plugins.module_utils._metrics_text import metric_sums
 from ansible_collections.llmops.sglang.plugins.module_utils._prompt_text import PromptText
-from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide, metric_sums
+from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 from ansible_collections.llmops.sglang.tests.unit.fake_server import TEMPLATE_PREFIX, FakeServer
 
 SAME = {"invocation_id": "a" * 32, "n_restarts": 0, "sglang_version": "0.5.15"}
