@@ -145,7 +145,7 @@ options:
     description:
       - Directory for the records on the host that runs the module.
     type: path
-    default: ~/.local/state/llmops_sglang/benchmarks
+    default: ~/.local/state/llmops-sglang/benchmarks
   resume:
     description:
       - Whether a matrix that was interrupted goes on where it stopped. That happens only where all options are the same and
@@ -411,7 +411,7 @@ def argument_spec() -> dict[str, dict[str, t.Any]]:
         "prompts": {"type": "path"},
         "seed": {"type": "int", "default": 0},
         "label": {"type": "str", "default": ""},
-        "results_dir": {"type": "path", "default": "~/.local/state/llmops_sglang/benchmarks"},
+        "results_dir": {"type": "path", "default": "~/.local/state/llmops-sglang/benchmarks"},
         "resume": {"type": "bool", "default": True},
         "require_evidence": {"type": "bool", "default": True},
         "min_acceptance_length": {"type": "float"},

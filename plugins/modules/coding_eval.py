@@ -125,7 +125,7 @@ options:
     description:
       - Directory for the records, with the whole code, on the host that runs the module.
     type: path
-    default: ~/.local/state/llmops_sglang/coding
+    default: ~/.local/state/llmops-sglang/coding
 """
 
 EXAMPLES = r"""
@@ -304,7 +304,7 @@ def argument_spec() -> dict[str, dict[str, t.Any]]:
         "task_timeout": {"type": "float", "default": 10},
         "memory_max": {"type": "str", "default": "256M"},
         "label": {"type": "str", "default": ""},
-        "results_dir": {"type": "path", "default": "~/.local/state/llmops_sglang/coding"},
+        "results_dir": {"type": "path", "default": "~/.local/state/llmops-sglang/coding"},
     }
 
 
