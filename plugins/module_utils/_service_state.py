@@ -72,11 +72,14 @@ class ServiceChange:
         file_state = self._before.unit_file_state
         if enabled is None or not self._before.exists or file_state in ("static", "generated", "transient"):
             return
-        if enabled == file_state.startswith("enabled"):
+        # "enabled-runtime" is gone after the next boot.
+        if file_state == "enabled" if enabled else not file_state.startswith("enabled"):
             return
         self._note("enabled" if enabled else "disabled")
-        if not self._check_mode:
-            self._manager.systemctl("enable" if enabled else "disable", "--quiet", "--", self._name)
+        if self._check_mode:
+            return
+        for more in ([],) if enabled else ([], ["--runtime"]):
+            self._manager.systemctl("enable" if enabled else "disable", *more, "--quiet", "--", self._name)
 
     def bring_to(self, wanted: str) -> None:
         """Do what *wanted* (``converged``, ``restarted``, ``started``, ``stopped``) asks for.
@@ -108,6 +111,7 @@ class ServiceChange:
             self._manager.daemon_reload()
             state = self._manager.show(self._name)
         if not state.running or state.active_state == "deactivating":
+            self._check_startable(state)
             waiting = state.active_state in ("activating", "deactivating")
             self._note(f"started: it was {'between two processes' if waiting else state.active_state or 'inactive'}")
             if not self._check_mode:
@@ -118,14 +122,29 @@ class ServiceChange:
         if wanted == "started":
             self._reasons.append("it runs")
             return
-        found = compare(self._manager, state).differences
+        comparison = compare(self._manager, state)
+        found = comparison.differences
         if wanted == "converged" and not found:
-            self._reasons.append("the running process is what the unit describes")
+            same = "the running process is what the unit describes"
+            unread = "the command line is what the unit describes, and the environment of the process cannot be read"
+            self._reasons.append(same if comparison.complete else unread)
             return
+        # What could not be started again must not be stopped.
+        self._check_startable(state)
         self._note(f"restarted: {'; '.join(found) if found else 'asked for'}")
         if not self._check_mode:
             self._stop()
             self._start()
+
+    def _check_startable(self, state: UnitState) -> None:
+        if state.load_state == "loaded":
+            return
+        failure = self._manager.no_such_unit(state)
+        if state.load_state == "masked":
+            msg = f"The unit '{self._name}' is masked and cannot be started: unmask it with 'systemctl unmask {self._name}'."
+            failure = Failure("unit_invalid", msg)
+        left = " The process that runs was left as it is." if state.running else ""
+        raise Failure(failure.failure_class, failure.msg + left, **self.result())
 
     def _note(self, reason: str) -> None:
         self._changed = True

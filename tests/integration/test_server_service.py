@@ -68,6 +68,29 @@ def test_converge_starts_once_and_then_leaves_it(unit):
     assert second["reason"] == "the running process is what the unit describes"
 
 
+def test_a_unit_that_was_broken_by_hand_keeps_its_process(unit):
+    unit.write(SERVE.format(port=4101))
+    before = unit.bring()
+    unit.shell(f"sed -i s/^ExecStart=/ExecStrt=/ {unit.folder}/{unit.name}.service")
+    refused = unit.bring()
+    assert refused["failure_class"] == "no_such_unit"
+    assert "left as it is" in refused["msg"]
+    assert unit.shell(f"systemctl show -P InvocationID {unit.name}") == before["invocation_id"]
+    unit.shell(f"rm {unit.folder}/{unit.name}.service")
+    assert unit.bring("restarted")["failure_class"] == "no_such_unit"
+    assert unit.shell(f"systemctl show -P InvocationID {unit.name}") == before["invocation_id"]
+
+
+def test_enabled_until_the_next_boot_is_not_enabled(unit):
+    unit.write(SERVE.format(port=4101), "[Install]\nWantedBy=multi-user.target")
+    unit.shell(f"systemctl enable --runtime {unit.name}")
+    assert unit.bring(enabled=True)["changed"]
+    assert unit.shell(f"systemctl is-enabled {unit.name}") == "enabled"
+    assert not unit.bring(enabled=True)["changed"]
+    assert unit.bring(enabled=False)["changed"]
+    assert not unit.bring(enabled=False)["changed"]
+
+
 @pytest.mark.parametrize("reload", [True, False])
 def test_a_changed_unit_is_restarted_whoever_changed_it(unit, reload):
     unit.write(SERVE.format(port=4102))

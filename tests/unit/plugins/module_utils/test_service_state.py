@@ -143,6 +143,29 @@ def test_check_mode_on_a_fresh_host_is_a_change_and_no_failure(change):
     assert not change(Host(ABSENT), "stopped", check_mode=True)["changed"]
 
 
+@pytest.mark.parametrize("state", [RUNNING, STOPPED])
+@pytest.mark.parametrize(
+    ("load_state", "expected"),
+    [("masked", "unit_invalid"), ("bad-setting", "no_such_unit"), ("not-found", "no_such_unit")],
+)
+def test_what_cannot_be_started_again_is_not_stopped(change, load_state, expected, state):
+    """A unit that was masked, broken or removed by hand shows as such only after the reload."""
+    host = Host({**state, "NeedDaemonReload": "yes"}, differences=["x"])
+    host.daemon_reload = lambda: host.properties.update(LoadState=load_state)
+    with pytest.raises(Failure) as raised:
+        change(host, "converged")
+    assert raised.value.failure_class == expected
+    assert not {"stop", "start"} & set(host.verbs)
+    assert raised.value.result["previous_invocation_id"] == "a" * 32
+    assert ("left as it is" in raised.value.msg) is (state is RUNNING)
+
+
+def test_check_mode_tells_that_a_masked_unit_cannot_be_started(change):
+    with pytest.raises(Failure, match="unmask"):
+        change(Host({**STOPPED, "LoadState": "masked"}), "converged", check_mode=True)
+    assert not change(Host({**RUNNING, "LoadState": "masked"}), "converged")["changed"]
+
+
 def test_an_unknown_unit_is_a_failure(change):
     with pytest.raises(Failure) as raised:
         change(Host(ABSENT), "converged")
@@ -200,9 +223,22 @@ def test_an_unclean_end_is_reported(change):
     assert change(host, "converged")["stopped_cleanly"] is False
 
 
-@pytest.mark.parametrize(("enabled", "verb"), [(True, ["enable"]), (False, []), (None, [])])
-def test_enabling_is_a_change_of_its_own(change, enabled, verb):
-    host = Host(RUNNING)
+@pytest.mark.parametrize(
+    ("file_state", "enabled", "verb"),
+    [
+        ("disabled", True, ["enable"]),
+        ("disabled", False, []),
+        ("disabled", None, []),
+        ("enabled", True, []),
+        ("enabled", False, ["disable", "disable"]),
+        # Enabled until the next boot only.
+        ("enabled-runtime", True, ["enable"]),
+        ("enabled-runtime", False, ["disable", "disable"]),
+        ("static", True, []),
+    ],
+)
+def test_enabling_is_a_change_of_its_own(change, file_state, enabled, verb):
+    host = Host({**RUNNING, "UnitFileState": file_state})
     result = change(host, "converged", enabled=enabled)
     assert verbs(host) == verb
     assert result["changed"] is bool(verb)
