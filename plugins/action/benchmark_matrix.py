@@ -9,7 +9,7 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.llmops.sglang.plugins.plugin_utils._progress import ProgressLines
+from ansible_collections.llmops.sglang.plugins.plugin_utils._progress import ProgressLines, seconds_of, subject_of
 
 # A start of the module costs a second or so: cells that are shorter than this share one.
 _SLICE_SECONDS = 5.0
@@ -24,7 +24,9 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         args = {name: value for name, value in self._task.args.items() if name not in ("slice_seconds", "run_id")}
-        with self._lines(args, task_vars or {}) as lines:
+        silent = self._task.no_log or self._task.check_mode
+        interval = 0.0 if silent else seconds_of(args.get("progress_interval"), _DEFAULT_INTERVAL)
+        with ProgressLines(subject_of(self._task, task_vars or {}), interval) as lines:
             lines.tell("measuring the first cell", news=False)
             while True:
                 result = self._execute_module(
@@ -47,18 +49,6 @@ class ActionModule(ActionBase):
     def _over(result: dict[str, t.Any]) -> bool:
         stopped = any(result.get(key) for key in ("failed", "skipped", "unreachable", "skipped_reason"))
         return stopped or bool(result.get("complete")) or not result.get("new_cells")
-
-    def _lines(self, args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> ProgressLines:
-        interval = args.get("progress_interval")
-        try:
-            seconds = _DEFAULT_INTERVAL if interval is None else float(interval)
-        except (TypeError, ValueError):
-            seconds = 0.0  # the module refuses it, in its own words
-        silent = self._task.no_log or self._task.check_mode
-        host = task_vars.get("inventory_hostname") or "host"
-        return ProgressLines(
-            f"{host} {args.get('name') or args.get('base_url') or ''}".strip(), 0 if silent else seconds
-        )
 
 
 def _cell_line(cell: dict[str, t.Any]) -> str:

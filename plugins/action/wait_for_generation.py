@@ -11,7 +11,7 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.llmops.sglang.plugins.plugin_utils._progress import ProgressLines
+from ansible_collections.llmops.sglang.plugins.plugin_utils._progress import ProgressLines, seconds_of, subject_of
 
 MODULE = "llmops.sglang.wait_for_generation"
 DEFAULT_TIMEOUT = 1800.0
@@ -34,9 +34,9 @@ class ActionModule(ActionBase):
         args = {name: value for name, value in self._task.args.items() if name not in ("slice_seconds", "slice_state")}
         if self._task.check_mode:
             return self._module(args, task_vars)
-        interval = _number(args.get("progress_interval"), DEFAULT_INTERVAL)
-        deadline = time.monotonic() + _number(args.get("timeout"), DEFAULT_TIMEOUT)
-        lines = ProgressLines(self._subject(args, task_vars), 0 if self._task.no_log else interval)
+        interval = seconds_of(args.get("progress_interval"), DEFAULT_INTERVAL)
+        deadline = time.monotonic() + seconds_of(args.get("timeout"), DEFAULT_TIMEOUT)
+        lines = ProgressLines(subject_of(self._task, task_vars), 0 if self._task.no_log else interval)
         seconds = max(interval, SHORTEST_SLICE) if interval > 0 else SILENT_SLICE
         begun = time.monotonic()
         with lines:
@@ -84,12 +84,6 @@ class ActionModule(ActionBase):
             # Not every connection can be reset, and one that still fails is met again by the next slice.
             pass
 
-    def _subject(self, args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> str:
-        host = task_vars.get("inventory_hostname") or "host"
-        if self._task.delegate_to:
-            host = f"{host} -> {self._task.delegate_to}"
-        return f"{host} {args.get('name') or args.get('base_url') or ''}".strip()
-
 
 def describe(progress: t.Mapping[str, t.Any]) -> str:
     """One line about how far a start has come; empty where nothing is known."""
@@ -101,11 +95,3 @@ def describe(progress: t.Mapping[str, t.Any]) -> str:
         return text
     late = (progress.get("elapsed") or 0) > 2 * usual
     return f"{text} ({f'more than twice the usual {usual:.0f} s' if late else f'usually ready at about {usual:.0f} s'})"
-
-
-def _number(value: t.Any, default: float) -> float:
-    """*value* as seconds; the module itself refuses what is no number."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return default

@@ -1,11 +1,15 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: only for the plugins of this collection.
-"""Where the server of a command line listens."""
+"""Where a server listens: by its command line, or by a base URL."""
 
 from __future__ import annotations
 
+import re
 import typing as t
+from urllib.parse import urlsplit
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 
 # The same defaults in every SGLang from 0.5.6 to 0.5.23.
 DEFAULT_HOST = "127.0.0.1"
@@ -30,3 +34,30 @@ def from_argv(argv: t.Sequence[str]) -> str:
     scheme = "https" if argument(argv, "--ssl-certfile", "--ssl-cert-file") else "http"
     host = _WILDCARDS.get(host, host)
     return f"{scheme}://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"
+
+
+class Address(t.NamedTuple):
+    """The parts of a base URL; ``prefix`` is its path without a slash at the end, and mostly empty."""
+
+    scheme: str
+    host: str
+    port: int
+    prefix: str
+
+
+def address_of(base_url: str) -> Address:
+    """The parts of *base_url*. OpenAI's clients want it with ``/v1``; here the paths carry that.
+
+    :raises Failure: ``bad_request`` if it is no http or https URL with a host.
+    """
+    try:
+        parts = urlsplit(base_url)
+        if parts.scheme in ("http", "https") and parts.hostname:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            return Address(parts.scheme, parts.hostname, port, re.sub(r"/v1$", "", parts.path.rstrip("/")))
+    except ValueError:
+        pass
+    raise Failure(
+        "bad_request",
+        f"The base_url '{base_url}' is not an http or https URL with a host; write it as http://host:port.",
+    )

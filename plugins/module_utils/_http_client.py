@@ -15,9 +15,9 @@ import socket
 import ssl
 import sys
 import typing as t
-from urllib.parse import urlsplit
 
-from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, missing_dependency
+from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import address_of
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import missing_dependency
 from ansible_collections.llmops.sglang.plugins.module_utils._http_answer import (
     Answer,
     HttpError,
@@ -26,7 +26,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._http_answer import 
     http_error,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._http_call import HAS_REQUESTS, Call, Target, proxies_of
-from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, read_api_key
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, check_api_key, read_api_key
 
 __all__ = ["Answer", "HttpClient", "HttpError", "error_message", "failure_class_of_status", "http_error", "secrets_in"]
 
@@ -51,10 +51,8 @@ class HttpClient:
     ) -> None:
         if not HAS_REQUESTS:
             raise missing_dependency("requests", sys.executable, "to talk to the server")
-        self.scheme, self.host, self.port = _address(base_url)
-        if api_key and not api_key.isprintable():
-            raise Failure("unauthorized", "The API key holds a control character; check the file that it comes from.")
-        # OpenAI's clients want the URL with /v1; here the paths carry it.
+        self.scheme, self.host, self.port, dummy = address_of(base_url)
+        check_api_key(api_key)
         self.base_url = re.sub(r"/v1$", "", base_url.rstrip("/"))
         sent = {str(k): str(v).encode("utf-8") for k, v in (headers or {}).items()}
         if api_key and not any(name.lower() == "authorization" for name in sent):
@@ -123,20 +121,6 @@ class HttpClient:
                 return True
         except (OSError, ValueError):
             return False
-
-
-def _address(base_url: str) -> tuple[str, str, int]:
-    """Scheme, host and port of *base_url*. Raises Failure C(bad_request) where it has none."""
-    try:
-        parts = urlsplit(base_url)
-        if parts.scheme in ("http", "https") and parts.hostname:
-            return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        pass
-    raise Failure(
-        "bad_request",
-        f"The base_url '{base_url}' is not an http or https URL with a host; write it as http://host:port.",
-    )
 
 
 def secrets_in(api_key: str | None, headers: t.Mapping[str, t.Any] | None) -> list[str]:

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import socket
 import ssl
 import time
 import typing as t
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
+from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import address_of
 from ansible_collections.llmops.sglang.plugins.module_utils._event_stream import BadResponse, ResponseReader
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, check_api_key
 
 _CONNECT_TIMEOUT = 30.0
 
@@ -65,26 +64,14 @@ def endpoint(base_url: str, api_key: t.Optional[str], params: t.Mapping[str, t.A
 
     :raises Failure: if the URL, the key or a certificate file cannot be used.
     """
-    parts = urlsplit(base_url)
-    try:
-        port = parts.port
-    except ValueError:
-        port = -1
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
-        raise Failure(
-            "bad_request",
-            f"The base_url '{base_url}' is no http or https URL with a host; write one such as http://127.0.0.1:30000.",
-        )
-    if api_key and not api_key.isprintable():
-        raise Failure("unauthorized", "The API key holds a control character; check the file that it comes from.")
-    secure = parts.scheme == "https"
+    address = address_of(base_url)
+    check_api_key(api_key)
     return Endpoint(
-        host=parts.hostname,
-        port=port or (443 if secure else 80),
-        tls=_tls_context(params) if secure else None,
+        host=address.host,
+        port=address.port,
+        tls=_tls_context(params) if address.scheme == "https" else None,
         api_key=api_key,
-        # Other clients want the URL with /v1; here the paths carry it.
-        prefix=re.sub(r"/v1$", "", parts.path.rstrip("/")),
+        prefix=address.prefix,
         mask=Mask([api_key]),
     )
 

@@ -89,3 +89,12 @@ def read_api_key(api_key: t.Optional[str], api_key_file: t.Optional[str]) -> t.O
     if not key:
         raise Failure("unauthorized", f"The key file '{api_key_file}' has an empty first line; write the key there.")
     return key
+
+
+def check_api_key(api_key: t.Optional[str]) -> None:
+    """Refuse a key that no HTTP header can carry.
+
+    :raises Failure: ``unauthorized``.
+    """
+    if api_key and not api_key.isprintable():
+        raise Failure("unauthorized", "The API key holds a control character; check the file that it comes from.")

@@ -68,3 +68,19 @@ class ProgressLines:
             with self._lock:
                 if self._due() <= 0 and not self._over.is_set():
                     self._show()
+
+
+def subject_of(task: t.Any, task_vars: t.Mapping[str, t.Any]) -> str:
+    """Whom a task's lines are about: its host, where it runs instead, and its unit or URL."""
+    host = task_vars.get("inventory_hostname") or "host"
+    if task.delegate_to:
+        host = f"{host} -> {task.delegate_to}"
+    return f"{host} {task.args.get('name') or task.args.get('base_url') or ''}".strip()
+
+
+def seconds_of(value: t.Any, default: float) -> float:
+    """An option as seconds: *default* where it is not set, 0 where it is no number, which the module itself refuses."""
+    try:
+        return default if value is None else float(value)
+    except (TypeError, ValueError):
+        return 0.0

@@ -52,7 +52,8 @@ def play(monkeypatch):
         call.lines = lines
         monkeypatch.setattr(_progress, "Display", lambda: types.SimpleNamespace(display=lines.append))
         plugin = action.ActionModule.__new__(action.ActionModule)
-        plugin._task = types.SimpleNamespace(args=args, no_log=no_log, check_mode=check_mode, async_val=0)
+        task = {"args": args, "no_log": no_log, "check_mode": check_mode, "async_val": 0, "delegate_to": None}
+        plugin._task = types.SimpleNamespace(**task)
 
         def execute(module_name, module_args, task_vars):
             calls.append(dict(module_args))
