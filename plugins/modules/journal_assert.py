@@ -21,21 +21,13 @@ author:
 extends_documentation_fragment:
   - llmops.sglang._attributes
   - llmops.sglang._attributes.read_only
+  - llmops.sglang._unit
 options:
   name:
     description:
       - Name of the systemd service unit; V(.service) may be left off. A template's instance is named in full (V(a@b)).
-    type: str
     required: true
     aliases: [unit]
-  scope:
-    description:
-      - The service manager that owns the unit.
-      - With V(user) it is the manager of the user that runs the module (the connecting or become user), who must be logged
-        in or have lingering enabled.
-    type: str
-    choices: [system, user]
-    default: system
   invocation:
     description:
       - V(current) is the invocation that the service manager holds now, V(previous) the one before it as the journal has it.
