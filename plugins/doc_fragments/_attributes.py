@@ -36,3 +36,17 @@ attributes:
     details:
       - This module does not change anything.
 """
+
+    # For modules that send requests to a server.
+    ASKS_SERVER = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    details:
+      - In check mode nothing is sent, RV(ok) is null and RV(skipped_reason) says why.
+  diff_mode:
+    support: N/A
+    details:
+      - What a server answers has no earlier state.
+"""

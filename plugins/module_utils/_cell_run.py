@@ -165,7 +165,7 @@ class CellRunner:
         foreign: bool,
         before: t.Mapping[str, t.Any],
     ) -> list[str]:
-        """Why the figures do not count, in the words of the contract."""
+        """Why the figures do not count, in the documented words."""
         settings, errors = self.settings, dict(cell["errors"])
         share = cell["cached_share"]
         no_usage = errors.pop("no_usage", 0)

@@ -24,17 +24,10 @@ requirements:
   - systemd 249 or newer on that host for O(sandbox=systemd); without root also lingering and unprivileged user namespaces
 extends_documentation_fragment:
   - llmops.sglang._attributes
+  - llmops.sglang._attributes.asks_server
   - llmops.sglang._unit
   - llmops.sglang._connection
 attributes:
-  check_mode:
-    support: full
-    details:
-      - In check mode nothing is sent, RV(ok) is null and RV(skipped_reason) says why.
-  diff_mode:
-    support: N/A
-    details:
-      - What is measured has no earlier state.
   idempotent:
     support: N/A
     details:

@@ -23,17 +23,10 @@ requirements:
   - jmespath (there too, only for O(ready_when))
 extends_documentation_fragment:
   - llmops.sglang._attributes
+  - llmops.sglang._attributes.asks_server
   - llmops.sglang._unit
   - llmops.sglang._connection
 attributes:
-  check_mode:
-    support: full
-    details:
-      - No request is sent; RV(ok) is null and RV(skipped_reason) is set.
-  diff_mode:
-    support: N/A
-    details:
-      - This module does not change anything on the server.
   idempotent:
     support: full
     details:

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pathlib
+import re
 import sys
 
 import pytest
@@ -19,6 +21,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils import (
     _server_report,
     _service_state,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellRunner
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import BUILT_IN
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import FAILURE_CLASSES
@@ -28,6 +31,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._server_unit import 
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 from ansible_collections.llmops.sglang.plugins.modules import benchmark_matrix, coding_eval, server_unit
 
+CLONE = pathlib.Path(__file__).resolve().parents[4]
 MODULES = sorted(path.stem for path in pathlib.Path(server_unit.__file__).parent.glob("[a-z]*.py"))
 UNIT = "llm.service"
 # Options without which a module does not even look at its unit's name.
@@ -154,3 +158,12 @@ def test_failure_classes_in_the_documentation_exist(name):
     text = module_of(name).DOCUMENTATION + module_of(name).RETURN
     for part in text.split("RV(failure_class=")[1:]:
         assert part.split(")", 1)[0] in FAILURE_CLASSES
+
+
+def test_every_reason_of_an_invalid_cell_is_documented():
+    said = set(re.findall(r'\("([a-z_]+)", ', inspect.getsource(CellRunner._reasons)))
+    guide = (CLONE / "docs" / "docsite" / "rst" / "benchmark_record.rst").read_text(encoding="utf-8")
+    section = guide.split("Why a cell is invalid", 1)[1]
+    documented = returned("benchmark_matrix")["cells"]["contains"]["reasons"]["description"]
+    assert set(re.findall(r"^``([a-z_]+)``$", section, re.MULTILINE)) == said
+    assert set(re.findall(r"V\(([a-z_]+)\)", str(documented))) == said
