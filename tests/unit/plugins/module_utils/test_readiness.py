@@ -599,8 +599,10 @@ def test_a_slice_ends_at_its_time_and_early_for_a_new_stage():
 
 
 def test_a_slice_does_not_end_for_a_percentage_or_just_before_the_port_is_bound():
+    def said(seconds):
+        return (f"loading weights {int(seconds * 5)} %" if seconds < 8 else "engine ready", "")
+
     memory = WaitMemory(started=1000.0, origin=1000.0, stage="loading weights 3 %")
-    said = lambda t: (f"loading weights {int(t * 5)} %" if t < 8 else "engine ready", "")  # noqa: E731
     world = World(unit=unit(), sockets=[], progress=said)
     readiness = Readiness(WaitOptions(timeout=100.0), memory, world, world, world.clock, world.sleep)
     assert readiness.run(15.0) is None and 15 <= world.now - 1000 < 16
