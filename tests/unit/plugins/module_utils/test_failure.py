@@ -48,7 +48,7 @@ def test_the_code_says_no_other_word():
 
 def test_a_word_of_no_vocabulary_is_a_programming_error():
     with pytest.raises(ValueError, match="'server_sad' is not a failure class"):
-        Failure("server_sad", "The server is sad.")
+        raise Failure("server_sad", "The server is sad.")
 
 
 def test_the_guide_explains_every_word():

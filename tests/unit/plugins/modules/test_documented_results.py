@@ -76,6 +76,10 @@ def coding_result():
     return coding_eval.nothing({"sandbox": "systemd"})
 
 
+def coding_task():
+    return _coding_eval.TaskReport(BUILT_IN[0], [_coding_eval.Outcome("passed")]).as_result()
+
+
 def journal_result():
     expectation = Expectation("a line", "text")
     log = InvocationLog(UNIT, "a" * 32)
@@ -136,7 +140,7 @@ def test_a_failure_has_its_class_its_log_and_every_key_that_is_always_there(name
     ("name", "key", "entry"),
     [
         ("benchmark_matrix", "cells", lambda: _benchmark_record.result_cell({})),
-        ("coding_eval", "tasks", lambda: coding_task()),
+        ("coding_eval", "tasks", coding_task),
         ("journal_assert", "results", lambda: journal_result()["results"][0]),
         ("server_info", "unit", lambda: info_result()["unit"]),
         ("server_info", "server", lambda: info_result()["server"]),
@@ -146,10 +150,6 @@ def test_a_failure_has_its_class_its_log_and_every_key_that_is_always_there(name
 )
 def test_parts_of_results_have_the_documented_keys_and_no_other(name, key, entry):
     assert set(entry()) == set(returned(name)[key]["contains"])
-
-
-def coding_task():
-    return _coding_eval.TaskReport(BUILT_IN[0], [_coding_eval.Outcome("passed")]).as_result()
 
 
 @pytest.mark.parametrize("name", MODULES)
