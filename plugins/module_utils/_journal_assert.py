@@ -59,6 +59,8 @@ def expectations_of(question: Question) -> list[Expectation]:
 
     :raises Failure: ``rule_violated`` for what is no expectation.
     """
+    if question.preset_fields and "dflash" not in question.preset:
+        raise Failure("rule_violated", "'preset_fields' is compared by the preset 'dflash' alone: add it to 'preset'.")
     made = [_wanted(entry, place) for place, entry in enumerate(question.expect, 1)]
     for preset in question.preset:
         made += preset_expectations(preset, question.preset_fields)

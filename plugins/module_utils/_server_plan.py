@@ -34,12 +34,16 @@ KEYS = ("api_key", "admin_api_key")
 
 @dataclass(frozen=True)
 class CommandPlan:
-    """A checked command line: ``words`` are all of it but the configuration file of the keys."""
+    """A checked command line: ``words`` are all of it but the configuration file of the keys.
+
+    ``speculative`` is what it says of speculation, under the names of the option of that name.
+    """
 
     version: str
     table: FlagTable
     words: list[str]
     environment: dict[str, str]
+    speculative: dict[str, t.Any]
 
 
 def plan_command(
@@ -61,7 +65,8 @@ def plan_command(
     _speculative.check_algorithm(algorithm, table, flag_names)
     drafter = _drafter(params, environment)
     words = Words(table)
-    for entry in _speculative.entries(speculative, table, flag_names, algorithm, drafter):
+    speculation = _speculative.entries(speculative, table, flag_names, algorithm, drafter)
+    for entry in speculation:
         words.add(entry)
     for name, value in args.items():
         words.add(Entry(f"args.{name}", name, value, flag_names.get(name, "")))
@@ -74,7 +79,8 @@ def plan_command(
     budget = speculative.get("tree_budget")
     start = Start(arguments, table.version, drafter, environment, budget if isinstance(budget, int) else None)
     warnings += check(start, local)
-    return CommandPlan(version, table, [params["python"], *ENTRY_POINT, *server_words], environment)
+    command = [params["python"], *ENTRY_POINT, *server_words]
+    return CommandPlan(version, table, command, environment, _speculative.resolved(arguments, speculation))
 
 
 def environment_of(environment: t.Mapping[str, t.Any]) -> dict[str, str]:

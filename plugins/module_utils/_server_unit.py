@@ -47,6 +47,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import
     identity_of,
     new_identity,
     secret_files,
+    secret_texts,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import exec_start_of
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_verify import verify
@@ -83,9 +84,8 @@ class ServerUnit:
         self.place = place_of(self.name, params["scope"], params["style"], params["dest_dir"])
         self.manager = self._manager()
         self.systemd = self._systemd_version()
-        self.mask = Mask(
-            [*(params[key] for key in KEYS), *(str(v) for v in (params["environment_secrets"] or {}).values())]
-        )
+        self.secrets = secret_texts(params["environment_secrets"] or {})
+        self.mask = Mask([*(params[key] for key in KEYS), *self.secrets.values()])
 
     def present(self) -> dict[str, t.Any]:
         """Write what differs; the result of the module.
@@ -96,7 +96,7 @@ class ServerUnit:
         before = self._before()
         old_argv = self._old_argv(before)
         command = plan_command(self.params, self.run_command, self.warnings, kept_help(self.writer, self.check_mode))
-        files = secret_files({key: self.params[key] for key in KEYS}, self.params["environment_secrets"] or {})
+        files = secret_files({key: self.params[key] for key in KEYS}, self.secrets)
         plan = self._unit_plan(command, files)
         text = render(plan)
         if self.params["verify"]:
@@ -113,6 +113,7 @@ class ServerUnit:
             "argv": argv,
             "exec_start": _exec_start_value(text),
             "sglang_version": command.version,
+            "speculative": self.mask.value(command.speculative),
             "flag_changes": self._flag_changes(old_argv, argv, command),
             "restart_required": self._restart_required(text, changed, secrets_changed),
             "diff": self._diff(before, text, secrets_changed),
@@ -150,6 +151,7 @@ class ServerUnit:
             "argv": [],
             "exec_start": "",
             "sglang_version": "",
+            "speculative": {},
             "flag_changes": {"added": {}, "removed": {}, "changed": {}},
             "restart_required": False,
             "diff": self._diff(before, None, bool(secrets)),
@@ -183,7 +185,8 @@ class ServerUnit:
     def _before(self) -> t.Optional[str]:
         """The file's text before; checks that it may be replaced."""
         place = self.place
-        if not self.params["dest_dir"] and os.path.islink(place.path) and os.path.realpath(place.path) == "/dev/null":
+        link = os.path.join(place.directory, self.name)
+        if not self.params["dest_dir"] and os.path.islink(link) and os.path.realpath(link) == "/dev/null":
             raise Failure(
                 "unit_invalid",
                 f"The unit '{self.name}' is masked: unmask it with 'systemctl unmask {self.name}' first.",

@@ -32,6 +32,13 @@ ALGORITHMS = {
     "DSPARK": "0.5.16",
     "UNO": "0.5.20",
 }
+_PREFIX = "speculative_"
+# Names in which a release or a user spells what another option name already says.
+_OLD_NAMES = {
+    "draft_model": "draft_model_path",
+    "dflash_draft_window_size": "draft_window_size",
+    "dflash_block_size": "block_size",
+}
 _DRAFT_PATH_NAMES = ("speculative_draft_model_path", "speculative_draft_model")
 
 
@@ -118,6 +125,24 @@ def entries(
         if not name:
             raise _no_flag(Entry(option, names[0], value), plain, table)
         found.append(Entry(option, name, value))
+    return found
+
+
+def resolved(arguments: t.Mapping[str, t.Any], given: t.Sequence[Entry]) -> dict[str, t.Any]:
+    """What a command line says of speculation: one spelling for all releases, the options' own names without their prefix.
+
+    :arg arguments: the command line by the newest names; it counts before the options that were *given*, which tell
+        under which option a fork's own flag stands.
+    """
+    found = {name[len(_PREFIX) :]: value for name, value in arguments.items() if name.startswith(_PREFIX)}
+    for old, name in _OLD_NAMES.items():
+        if old in found:
+            found[name] = found.pop(old)
+    for entry in given:
+        option = entry.option.partition(".")[2]
+        plain = option[len(_PREFIX) :] if option.startswith(_PREFIX) else option
+        if entry.value is not None:
+            found.setdefault(_OLD_NAMES.get(plain, plain), entry.value)
     return found
 
 

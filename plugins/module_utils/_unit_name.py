@@ -27,6 +27,10 @@ def unit_name(name: str) -> str:
             "unit_invalid",
             f"The unit name '{name}' is not valid: use letters, digits and ':-_.\\@', at most 255 characters in all.",
         )
+    if stem.endswith("@"):
+        raise Failure(
+            "unit_invalid", f"The unit name '{name}' is a template, which never runs: name an instance, as in '{stem}1'."
+        )
     return full
 
 

@@ -36,7 +36,23 @@ class SecretFiles:
         return f"{SECRETS_FINGERPRINT}={identity}\n{self.environment}" if self else ""
 
 
-def secret_files(keys: t.Mapping[str, t.Optional[str]], environment: t.Mapping[str, t.Any]) -> SecretFiles:
+def secret_texts(environment: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """Secret variables as text, by the rules of the other ones: null leaves a variable out, booleans are lower case.
+
+    :raises Failure: ``unit_invalid`` for a list or a mapping; the message never holds it.
+    """
+    texts = {}
+    for name, value in environment.items():
+        if isinstance(value, (dict, list)):
+            raise Failure(
+                "unit_invalid", f"The secret environment variable '{name}' is a {type(value).__name__}: give it as text."
+            )
+        if value is not None:
+            texts[str(name)] = str(value).lower() if isinstance(value, bool) else str(value)
+    return texts
+
+
+def secret_files(keys: t.Mapping[str, t.Optional[str]], environment: t.Mapping[str, str]) -> SecretFiles:
     """The files for the server's keys (argument name to key) and secret environment variables.
 
     :raises Failure: ``unit_invalid`` for a secret that the files cannot carry; the message never holds it.
@@ -56,9 +72,9 @@ def secret_files(keys: t.Mapping[str, t.Optional[str]], environment: t.Mapping[s
         config.append(f"{name.replace('_', '-')}: {json.dumps(key, ensure_ascii=False)}\n")
     lines = []
     for name, value in sorted(environment.items()):
-        _check(name, str(value))
+        _check(name, value)
         try:
-            lines.append(environment_file_line(name, str(value)) + "\n")
+            lines.append(environment_file_line(name, value) + "\n")
         except Failure as exc:
             raise Failure(
                 "unit_invalid", f"The secret environment variable '{name}' has a name or value that systemd ignores."

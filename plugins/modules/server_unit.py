@@ -214,6 +214,13 @@ sglang_version:
   returned: success
   type: str
   sample: 0.5.15.post1
+speculative:
+  description:
+    - What the command line says of speculation, under the names of O(speculative), whatever the release calls its flags
+      and wherever it was set. V(trained) is resolved to its number.
+  returned: success
+  type: dict
+  sample: {algorithm: DFLASH, draft_model_path: /models/drafter, draft_window_size: 2048, block_size: 8}
 flag_changes:
   description: How the arguments differ from those of the file before, by meaning; order and spelling do not count.
   returned: success

@@ -135,7 +135,7 @@ def test_the_key_comes_by_a_credential():
 
 
 def test_secret_files():
-    files = secret_files({"api_key": 'sk-"x\\', "admin_api_key": None}, {"HF_TOKEN": "a$b", "A": 1})
+    files = secret_files({"api_key": 'sk-"x\\', "admin_api_key": None}, {"HF_TOKEN": "a$b", "A": "1"})
     assert files.config == 'api-key: "sk-\\"x\\\\"\n'
     assert files.environment == 'A="1"\nHF_TOKEN="a\\$b"\n'
     text = files.environment_text("abc")

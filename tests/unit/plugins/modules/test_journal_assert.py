@@ -499,6 +499,16 @@ NOT_CLEAN = {
 }
 
 
+@pytest.mark.parametrize("asked", [{"preset": ["clean_start"]}, {"expect": [{"contains": "x"}]}])
+def test_fields_that_no_preset_compares_are_refused(asked):
+    host = Host()
+    host.start()
+    host.say("x")
+    with pytest.raises(Failure, match="dflash") as raised:
+        host.ask(preset_fields={"draft_window_size": 2048}, **asked)
+    assert raised.value.failure_class == "rule_violated"
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in (LOGS / "healthy").glob("0*.log")))
 def test_presets_on_healthy_servers(name):
     host = Host()

@@ -88,6 +88,51 @@ def test_an_upgrade_that_renames_a_flag_changes_no_argument(run):
     assert upgraded["flag_changes"]["added"] == upgraded["flag_changes"]["removed"] == {}
 
 
+@pytest.mark.parametrize("version", ["0.5.11", "0.5.15.post1", "0.5.23"])
+@pytest.mark.parametrize("window", ["trained", 512, "512"])
+def test_speculation_is_told_under_one_spelling(run, tmp_path, version, window):
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    (draft / "config.json").write_text('{"block_size": 8, "sliding_window": 2048}')
+    by_option = {"algorithm": "dflash", "draft_model_path": str(draft), "draft_window_size": window, "block_size": 8}
+    told = run(sglang_version=version, speculative=by_option)["speculative"]
+    number = 2048 if window == "trained" else 512
+    assert told == {
+        "algorithm": "DFLASH",
+        "draft_model_path": str(draft),
+        "draft_window_size": number,
+        "block_size": 8,
+    }
+
+
+def test_speculation_is_told_wherever_it_was_set(run, tmp_path):
+    as_args = {
+        "speculative_algorithm": "DFLASH",
+        "speculative_draft_model_path": "org/draft",
+        "speculative_dflash_draft_window_size": 512,
+    }
+    told = run(args={"model_path": "m", **as_args}, extra_args=["--speculative-draft-window-size=64"])["speculative"]
+    assert (told["algorithm"], told["draft_model_path"], told["draft_window_size"]) == ("DFLASH", "org/draft", 64)
+    fork = run(
+        speculative={
+            "algorithm": "DDTREE",
+            "draft_model_path": "org/draft",
+            "draft_window_size": 64,
+            "tree_budget": 16,
+        },
+        flag_names={"tree_budget": "--speculative-ddtree-budget", "draft_window_size": "--fork-window"},
+    )["speculative"]
+    assert (fork["algorithm"], fork["draft_window_size"], fork["tree_budget"]) == ("DDTREE", 64, 16)
+    assert run()["speculative"] == {}
+
+
+@pytest.mark.parametrize(("value", "line"), [(None, ""), (True, 'X="true"\n'), (0, 'X="0"\n'), ("", 'X=""\n')])
+def test_a_secret_variable_is_written_like_any_other(run, tmp_path, value, line):
+    run(api_key=KEY, environment_secrets={"X": value})
+    text = (tmp_path / "llm.service.secrets" / "environment").read_text()
+    assert text.partition("\n")[2] == line
+
+
 def test_secrets_show_nowhere(run, tmp_path):
     result = run(api_key=KEY, environment_secrets={"HF_TOKEN": TOKEN})
     unit = (tmp_path / "llm.service").read_text()
@@ -150,6 +195,8 @@ def test_a_key_that_stood_in_the_old_unit_is_not_shown(run, tmp_path):
         ({"api_key": KEY, "args": {"model_path": "m", "config": "/x.yaml"}}, "rule_violated", "one configuration file"),
         ({"sglang_version": "0.5.7", "admin_api_key": KEY}, "unknown_flag", "0.5.8"),
         ({"name": "a b"}, "unit_invalid", "'a b'"),
+        ({"name": "a@"}, "unit_invalid", "'a@1'"),
+        ({"environment_secrets": {"X": [KEY]}}, "unit_invalid", "give it as text"),
         ({"python": "/nowhere/python", "sglang_version": "auto"}, "unit_invalid", "/nowhere/python"),
         ({"dest_dir": "/proc/nowhere"}, "write_failed", "/proc/nowhere"),
     ],
