@@ -126,12 +126,52 @@ def test_verify_changes_nothing_and_tells_drift(deployed):
     assert deployed.shell("grep -c 'draft-window-size 2048' /etc/systemd/system/sglang-site.service") == "1"
 
 
-def test_a_window_that_was_not_applied_fails_before_the_benchmark(deployed):
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        # What the user asks of the journal comes on top.
+        {"draft_window_size": "trained", "server_journal": {"preset": ["clean_start"], "must_not_match": ["Segfault"]}},
+    ],
+    ids=["number", "trained"],
+)
+def test_a_window_that_was_not_applied_fails_before_the_benchmark(deployed, asked):
     lie = {**deployed.vars["server_environment"], "SIM_FAULT": "draft:lie:window"}
-    done = deployed.run("site", server_environment=lie)
-    assert done.returncode != 0
-    assert "field_mismatch" in done.stdout
-    assert "Measure throughput" not in done.stdout
+    journal = asked.get("server_journal", {})
+    speculative = {k: v for k, v in asked.items() if k != "server_journal"}
+    wanted = {
+        "server_environment": lie,
+        "server_speculative": {**deployed.vars["server_speculative"], **speculative},
+        "server_journal": journal,
+    }
+    for playbook in ("site", "benchmark"):
+        done = deployed.run(playbook, **wanted)
+        assert done.returncode != 0
+        assert "field_mismatch" in done.stdout
+        assert "Measure throughput" not in done.stdout
+
+
+def test_a_trained_window_that_is_not_asked_for_is_told(deployed):
+    without = {k: v for k, v in deployed.vars["server_speculative"].items() if k != "draft_window_size"}
+    done = deployed.run("site", server_speculative=without, benchmark_matrix=False, benchmark_coding=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "was trained with a window of 2048 tokens" in done.stderr + done.stdout
+    reviewed = deployed.run("verify", server_speculative=without)
+    assert reviewed.returncode != 0
+    assert "trained with a window of 2048 tokens and runs with None" in reviewed.stdout
+
+
+def test_of_a_server_without_a_drafter_no_window_is_asked(deployed):
+    for journal in ({}, {"timeout": 5}, {"must_not_match": ["Segfault"]}):
+        done = deployed.run(
+            "site",
+            server_speculative={},
+            server_wait={"timeout": 60},
+            server_journal=journal,
+            benchmark_matrix=False,
+            benchmark_coding=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_flag_of_another_release_is_refused_and_the_server_goes_on(deployed):
