@@ -29,7 +29,8 @@ def unit_name(name: str) -> str:
         )
     if stem.endswith("@"):
         raise Failure(
-            "unit_invalid", f"The unit name '{name}' is a template, which never runs: name an instance, as in '{stem}1'."
+            "unit_invalid",
+            f"The unit name '{name}' is a template, which never runs: name an instance, as in '{stem}1'.",
         )
     return full
 
