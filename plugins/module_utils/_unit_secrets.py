@@ -45,7 +45,8 @@ def secret_texts(environment: t.Mapping[str, t.Any]) -> dict[str, str]:
     for name, value in environment.items():
         if isinstance(value, (dict, list)):
             raise Failure(
-                "unit_invalid", f"The secret environment variable '{name}' is a {type(value).__name__}: give it as text."
+                "unit_invalid",
+                f"The secret environment variable '{name}' is a {type(value).__name__}: give it as text.",
             )
         if value is not None:
             texts[str(name)] = str(value).lower() if isinstance(value, bool) else str(value)
