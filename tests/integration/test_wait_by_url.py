@@ -119,14 +119,14 @@ def wait(tmp_path):
     return call
 
 
-def test_c01_health_lies(stub, wait):
+def test_health_lies(stub, wait):
     server = stub(lambda handler, number: time.sleep(60))
     result = wait({"base_url": server.url, "timeout": 12, "request_timeout": 3})
     assert result["failure_class"] == "generation_timeout" and 12 <= result["elapsed"] <= 16, result["elapsed"]
     assert result["attempts"] >= 3 and "fine" in result["msg"] and "generation was not" in result["msg"]
 
 
-def test_c02_late_generation(stub, wait):
+def test_late_generation(stub, wait):
     server = stub()
     server.generate = lambda handler, number: handler.say(200, GOOD) if server.age >= 6 else handler.say(503, {})
     result = wait({"base_url": server.url, "timeout": 30})
@@ -135,7 +135,7 @@ def test_c02_late_generation(stub, wait):
 
 
 @pytest.mark.parametrize("drop", [b"", b" "])
-def test_c03_headers_then_silence_or_a_drip(stub, wait, drop):
+def test_headers_then_silence_or_a_drip(stub, wait, drop):
     def drip(handler, number):
         handler.send_response(200)
         handler.send_header("Content-Length", "1000")
@@ -151,7 +151,7 @@ def test_c03_headers_then_silence_or_a_drip(stub, wait, drop):
     assert "after the headers" in result["last_error"] and time.monotonic() - began < 14
 
 
-def test_c15_the_key_is_nowhere(stub, wait, tmp_path):
+def test_the_key_is_nowhere(stub, wait, tmp_path):
     def refuse(handler, number):
         handler.say(401, {"error": f"{handler.headers['Authorization']} is not known"})
 
@@ -164,7 +164,7 @@ def test_c15_the_key_is_nowhere(stub, wait, tmp_path):
     assert server.asked[-1][1]["Authorization"] == f"Bearer {KEY}"
 
 
-def test_c15_a_key_that_the_model_repeats_is_masked(stub, wait):
+def test_a_key_that_the_model_repeats_is_masked(stub, wait):
     said = json.loads(json.dumps(GOOD))
     said["choices"][0]["message"]["content"] = f"You are {KEY}, are you not?"
     result = wait({"base_url": stub(lambda handler, number: handler.say(200, said)).url, "api_key": KEY}, ["-vvv"])
@@ -173,7 +173,7 @@ def test_c15_a_key_that_the_model_repeats_is_masked(stub, wait):
 
 
 @pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "::malformed::"])
-def test_c16_proxies_of_the_environment(stub, wait, proxy):
+def test_proxies_of_the_environment(stub, wait, proxy):
     names = ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy")
     environ = {**dict.fromkeys(names, proxy), "no_proxy": "", "NO_PROXY": ""}
     server = stub()
@@ -182,7 +182,7 @@ def test_c16_proxies_of_the_environment(stub, wait, proxy):
     assert result["ok"] is False and "through the proxy" in result["msg"]
 
 
-def test_c22_a_flaky_start(stub, wait):
+def test_a_flaky_start(stub, wait):
     def flaky(handler, number):
         if number == 1:
             handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -212,7 +212,7 @@ def test_a_server_that_comes_late_is_met_at_once(stub, wait):
     assert str(port) in result["msg"]
 
 
-def test_c23_check_mode(stub, wait, tmp_path):
+def test_check_mode(stub, wait, tmp_path):
     server = stub()
     result = wait({"base_url": server.url}, ["--check"])
     assert server.requests == 0 and result["ok"] is None and result["skipped_reason"] and result["changed"] is False
@@ -232,7 +232,7 @@ def test_c23_check_mode(stub, wait, tmp_path):
     assert done.returncode == 0 and "skipped=1" in done.stdout, done.stdout + done.stderr
 
 
-def test_c56_a_large_body_makes_no_large_result(stub, wait):
+def test_a_large_body_makes_no_large_result(stub, wait):
     said = json.loads(json.dumps(GOOD))
     said["choices"][0]["message"]["content"] = "".join(f"word{i} " for i in range(150_000))
     said["usage"]["more"] = {f"key{i}": "x" * 1000 for i in range(1000)}

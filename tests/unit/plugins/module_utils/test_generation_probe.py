@@ -88,13 +88,13 @@ def test_without_a_readable_list_it_asks_for_default(models):
     assert wanted.failure_class == "wrong_model"
 
 
-def test_c06_a_validating_engine_refuses_the_model():
+def test_a_validating_engine_refuses_the_model():
     refused = (404, {"error": {"message": "The model 'a' does not exist", "code": "model_not_found"}})
     result = probe(Client(**{CHAT: refused}), model="a")
     assert result.failure_class == "wrong_model" and "'a'" in result.msg and "['b']" in result.msg
 
 
-def test_c07_the_echoed_name_is_no_identity():
+def test_the_echoed_name_is_no_identity():
     client = Client(**{CHAT: answered()})
     result = probe(client, expected_model="a")
     assert result.failure_class == "wrong_model" and "'a'" in result.msg and "['b']" in result.msg
@@ -148,7 +148,7 @@ def test_a_refused_connection_shows_at_the_model_list_already():
     assert (result.outcome, result.failure_class, result.http) == ("refused", "connection_refused", False)
 
 
-def test_c15_an_echoed_key_is_masked():
+def test_an_echoed_key_is_masked():
     result = probe(Client(**{CHAT: (401, {"error": f"the key {KEY} is wrong"})}))
     assert KEY not in result.msg and "is wrong" in result.msg
     in_band = probe(Client(**{CHAT: (200, {"error": f"the key {KEY} is wrong"})}))
@@ -157,7 +157,7 @@ def test_c15_an_echoed_key_is_masked():
 
 @pytest.mark.parametrize("content", [None, ""])
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
-def test_c18_reasoning(key, content):
+def test_reasoning(key, content):
     said = answered(content, "length", **{key: "abc"})
     result = probe(Client(**{CHAT: said}))
     assert result.good and result.generation.generated_from == "reasoning"
@@ -165,7 +165,7 @@ def test_c18_reasoning(key, content):
     assert result.failure_class == "reasoning_consumed_budget" and "max_tokens" in result.msg
 
 
-def test_c20_garbage():
+def test_garbage():
     assert probe(Client(**{CHAT: answered("!" * 12)})).failure_class == "garbage_output"
     warned = probe(Client(**{CHAT: answered("!" * 12)}), degenerate_output="warn")
     assert warned.good and "repeats" in warned.warnings[0]

@@ -6,182 +6,23 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.llmops.sglang.plugins.module_utils._answer import Generation
-from ansible_collections.llmops.sglang.plugins.module_utils._failure import FAILURE_CLASSES, Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import ProbeResult
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
 from ansible_collections.llmops.sglang.plugins.module_utils._readiness import Readiness
-from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import WaitMemory
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_options import WaitOptions
-
-X, Y = "0" * 31 + "a", "0" * 31 + "b"
-OURS = Ownership("yes", 100, "sglang.service", "python -m sglang.launch_server")
-THEIRS = Ownership("no", 77, "other.service", "python old.py")
-
-
-def good(tokens=8, models=("m",), **more):
-    generation = Generation(content="red", usage={"prompt_tokens": 10, "completion_tokens": tokens}, **more)
-    return ProbeResult("generated", http=True, models=list(models), generation=generation)
-
-
-def bad(outcome, failure_class, msg="said so", http=True, **more):
-    return ProbeResult(outcome, failure_class, msg, http=http, **more)
-
-
-def unit(active="active", sub="running", inv=Y, pid=100, restarts=0, load="loaded", started=0.0, **more):
-    properties = {
-        "LoadState": load,
-        "ActiveState": active,
-        "SubState": sub,
-        "InvocationID": inv,
-        "MainPID": str(pid),
-        "NRestarts": str(restarts),
-        "ExecMainStartTimestampMonotonic": str(int((1000 + started) * 1e6)),
-        "ControlGroup": "/system.slice/sglang.service",
-        **{name: str(value) for name, value in more.items()},
-    }
-    return UnitState("sglang.service", properties)
-
-
-class World:
-    """Host, server and clock at once. Each part is a value, or a function of the seconds since the wait began."""
-
-    def __init__(self, **parts):
-        self.now = 1000.0
-        self.parts = {
-            "unit": None,
-            "sockets": ["socket"],
-            "owner": OURS,
-            "workers": {},
-            "dead": {},
-            "progress": ("", ""),
-            "failure": None,
-            "earlier_failure": None,
-            "earlier_end": "",
-            "answer": good(),
-            "takes": 0.05,
-            "health": "200",
-            "identities": [("m",)],
-            "tls": False,
-            **parts,
-        }
-        self.probes, self.asked_at, self.most, self.under_way, self.health_looks = [], [], 0, [], 0
-        self.words_per_token = 0.0
-
-    def part(self, name):
-        value = self.parts[name]
-        return value(self.now - 1000) if callable(value) else value
-
-    def clock(self):
-        return self.now
-
-    def sleep(self, seconds):
-        assert 0 < seconds <= 0.1001
-        self.now += seconds
-
-    # The host.
-    @property
-    def has_unit(self):
-        return self.parts["unit"] is not None
-
-    def unit(self):
-        return self.part("unit")
-
-    def no_such_unit(self, state):
-        return "no_such_unit", "There is no unit 'sglash.service': the closest is 'sglang.service'."
-
-    def origin(self, state):
-        return state.exec_main_start_monotonic_us / 1e6
-
-    def process_started(self, state):
-        return 0.0
-
-    def workers(self, state, seen):
-        return self.part("workers"), {pid: name for pid, name in self.part("dead").items() if pid in seen}
-
-    def sockets(self):
-        return self.part("sockets")
-
-    def ownership(self, sockets, state):
-        return self.part("owner")
-
-    def nobody(self):
-        return "Nothing listens on 127.0.0.1:30000."
-
-    def where(self):
-        return "10.0.0.5:30000"
-
-    def refused(self):
-        pass
-
-    def earlier_failure(self, invocation_id):
-        self.earlier = invocation_id
-        return self.part("earlier_failure")
-
-    def earlier_end(self, invocation_id):
-        return self.part("earlier_end")
-
-    def progress(self, state):
-        return self.part("progress")
-
-    def failure(self, state, final=False):
-        return self.part("failure")
-
-    # The server.
-    def start(self, index, timeout, context=0, parallel=1):
-        self.under_way = [handle for handle in self.under_way if handle.end > self.now]
-        answer = self.part("answer")
-        result = answer.pop(0) if isinstance(answer, list) else answer
-        takes = self.part("takes")
-        if takes > timeout:
-            takes, result = timeout, bad("timeout", "generation_timeout", "no whole answer", http=False)
-        handle = Script(self, self.now + takes, result)
-        self.under_way.append(handle)
-        self.most = max(self.most, len(self.under_way))
-        self.probes.append((index, context, parallel))
-        self.asked_at.append(self.now - 1000)
-        return handle
-
-    def start_health(self, path, timeout):
-        self.health_looks += 1
-        return Script(self, self.now + 0.01, self.part("health"))
-
-    def identities(self):
-        return self.part("identities")
-
-    def speaks_tls(self):
-        return self.part("tls")
-
-
-class Script:
-    """A handle whose result is there at *end*; waiting for it moves the clock."""
-
-    def __init__(self, world, end, result):
-        self.world, self.end, self.result = world, end, result
-
-    def wait(self, seconds):
-        self.world.now = min(self.world.now + seconds, max(self.end, self.world.now))
-        return self.result if self.world.now >= self.end else None
-
-
-def run(world, slice_seconds=1e9, **options):
-    """The verdict, the memory and the seconds it took; slices pass their memory on as JSON would."""
-    memory = WaitMemory(started=world.now, origin=world.now)
-    options = WaitOptions(**{"timeout": 30.0, "request_timeout": 3.0, **options})
-    while True:
-        verdict = Readiness(options, memory, world, world, world.clock, world.sleep).run(slice_seconds)
-        if verdict is not None:
-            return verdict, memory, world.now - 1000
-        memory = WaitMemory.load(memory.dump(), world.now)
-
-
-def fails(world, failure_class, within=None, **options):
-    verdict, memory, took = run(world, **options)
-    assert verdict.failure_class == failure_class, verdict.msg
-    assert failure_class in FAILURE_CLASSES and verdict.msg
-    assert within is None or took <= within, took
-    return verdict, memory, took
+from ansible_collections.llmops.sglang.tests.unit.wait_world import (
+    OURS,
+    THEIRS,
+    World,
+    X,
+    Y,
+    bad,
+    fails,
+    good,
+    run,
+    unit,
+)
 
 
 def test_ready_after_two_generations_with_different_prompts():
@@ -193,7 +34,7 @@ def test_ready_after_two_generations_with_different_prompts():
     assert memory.answer["generated_from"] == "content" and memory.models == ["m"]
 
 
-def test_c01_health_lies():
+def test_health_lies():
     world = World(takes=1e9)
     verdict, memory, took = fails(world, "generation_timeout", timeout=12.0, request_timeout=3.0)
     assert 12 <= took <= 16 and memory.attempts >= 3 and memory.outcomes["timeout"] == memory.attempts
@@ -201,7 +42,7 @@ def test_c01_health_lies():
 
 
 @pytest.mark.parametrize("slice_seconds", [1e9, 1.5, 0.3])
-def test_c02_late_generation(slice_seconds):
+def test_late_generation(slice_seconds):
     world = World(answer=lambda t: good() if t >= 6 else bad("not_ready", "server_error", "503"))
     verdict, memory, took = run(world, slice_seconds)
     assert verdict.failure_class == "" and 6 <= took < 8 and memory.attempts > 1
@@ -225,7 +66,7 @@ def test_a_loading_server_that_says_so_on_its_health_route_gets_few_generations_
     assert verdict.failure_class == "" and memory.attempts < 42 and took < 357
 
 
-def test_c06_c07_a_wrong_model_ends_the_wait_at_the_first_probe():
+def test_a_wrong_model_ends_the_wait_at_the_first_probe():
     world = World(answer=bad("bad_answer", "wrong_model", "does not serve 'a'; available: ['b']"))
     verdict, memory, _took = fails(world, "wrong_model", within=1)
     assert memory.attempts == 1 and "'a'" in verdict.msg and "['b']" in verdict.msg
@@ -237,14 +78,14 @@ def test_what_no_waiting_mends_ends_the_wait(failure_class):
     assert memory.attempts <= 2 and memory.outcomes["http_error"] == 1
 
 
-def test_c08_another_process_answers():
+def test_another_process_answers():
     world = World(unit=unit(), owner=THEIRS)
     verdict, memory, _took = fails(world, "foreign_listener", within=5, previous_invocation_id=X)
     assert "77" in verdict.msg and "other.service" in verdict.msg and memory.attempts == 0
     assert memory.listener["owned"] == "no"
 
 
-def test_c08_an_old_process_that_goes_is_waited_for():
+def test_an_old_process_that_goes_is_waited_for():
     old = Ownership("no", 77, "", "python old.py", relic=True)
     world = World(
         unit=unit(),
@@ -256,12 +97,12 @@ def test_c08_an_old_process_that_goes_is_waited_for():
     assert min(world.asked_at) >= 8
 
 
-def test_c08_an_old_process_that_stays_is_told_at_the_deadline():
+def test_an_old_process_that_stays_is_told_at_the_deadline():
     old = Ownership("no", 77, "", "python old.py", relic=True)
     fails(World(unit=unit(), owner=old), "foreign_listener", timeout=10.0)
 
 
-def test_c08_an_owner_that_cannot_be_read_is_no_pass():
+def test_an_owner_that_cannot_be_read_is_no_pass():
     unknown = Ownership("unknown")
     verdict, memory, _took = fails(World(unit=unit(), owner=unknown), "no_permission", within=3)
     assert "become" in verdict.msg and memory.listener["owned"] == "unknown"
@@ -283,12 +124,12 @@ def test_without_a_unit_twins_are_told_by_what_they_serve():
     fails(World(sockets=None, answer=answers), "ambiguous_listener", within=2, successes=5)
 
 
-def test_c09_not_restarted_though_it_generates():
+def test_not_restarted_though_it_generates():
     verdict, memory, _took = fails(World(unit=unit(inv=X)), "not_restarted", within=1, previous_invocation_id=X)
     assert memory.attempts == 0 and X in verdict.msg
 
 
-def test_c09_a_restart_under_way_is_waited_for():
+def test_a_restart_under_way_is_waited_for():
     world = World(
         unit=lambda t: (
             unit(inv=X, Job=5) if t < 3 else unit("deactivating", inv=X) if t < 5 else unit(inv=Y, started=5)
@@ -301,163 +142,7 @@ def test_c09_a_restart_under_way_is_waited_for():
     assert 4 <= memory.stages["port_bound"] <= 4.7
 
 
-def loop(t):
-    if t % 8 < 3:
-        return unit(restarts=int(t // 8), inv=f"{int(t // 8):032x}", pid=100 + int(t))
-    return unit(
-        "activating",
-        "auto-restart",
-        restarts=int(t // 8),
-        inv=f"{int(t // 8):032x}",
-        pid=0,
-        ExecMainStatus=3,
-        ExecMainCode=1,
-    )
-
-
-def test_c11_crash_loop():
-    world = World(unit=loop, sockets=[])
-    verdict, memory, took = fails(world, "crash_loop", within=30, max_restarts=1, timeout=600.0)
-    assert took >= 16 and "restarted 2 times" in verdict.msg and memory.attempts == 0
-
-
-def test_c11_the_cause_may_stand_in_the_log_of_the_dead_one():
-    world = World(unit=loop, sockets=[], earlier_failure=("out_of_memory", "Memory did not suffice."))
-    verdict, _memory, _took = fails(world, "crash_loop", within=30, max_restarts=1, timeout=600.0)
-    assert "Memory did not suffice." in verdict.msg and world.earlier == f"{1:032x}"
-
-
-def test_c11_the_first_death_ends_a_wait_that_allows_no_restart():
-    verdict, _memory, _took = fails(World(unit=loop, sockets=[]), "crash_loop", within=5, timeout=600.0)
-    assert "exit status 3" in verdict.msg
-
-
-@pytest.mark.parametrize(
-    ("allowed", "finding", "ended", "failure_class"),
-    [
-        (0, None, "exit status 3", "crash_loop"),
-        (0, None, "signal SIGKILL", "server_crashed"),
-        (0, ("out_of_memory", "No memory."), "exit status 3", "out_of_memory"),
-        (1, ("out_of_memory", "No memory."), "exit status 3", "crash_loop"),
-        (1, None, "signal SIGKILL", "crash_loop"),
-        (1, ("bad_arguments", "--foo"), "exit status 2", "bad_arguments"),
-    ],
-)
-def test_a_restart_too_fast_to_be_seen_is_named_by_the_journal(allowed, finding, ended, failure_class):
-    world = World(
-        unit=lambda t: unit(restarts=int(t * 2), inv=f"{int(t * 2):032x}", pid=100 + int(t * 2)),
-        sockets=[],
-        earlier_failure=finding,
-        earlier_end=ended,
-    )
-    verdict, _memory, _took = fails(world, failure_class, within=3, max_restarts=allowed)
-    assert ended in verdict.msg and (finding is None or finding[1] in verdict.msg)
-
-
-def test_a_death_by_signal_is_named():
-    dead = unit("activating", "auto-restart", pid=0, ExecMainStatus=9, ExecMainCode=2)
-    verdict, _memory, _took = fails(World(unit=dead, sockets=[]), "server_crashed", within=1)
-    assert "SIGKILL" in verdict.msg
-
-
-def test_c13_the_log_names_the_flag():
-    failed = unit("failed", "failed", pid=0, Result="exit-code", ExecMainStatus=2, ExecMainCode=1)
-    world = World(unit=failed, sockets=[], failure=("bad_arguments", "The server does not know the argument '--foo'."))
-    verdict, _memory, _took = fails(world, "bad_arguments", within=1)
-    assert "'--foo'" in verdict.msg and "usage" not in verdict.msg and "exit status 2" in verdict.msg
-
-
-@pytest.mark.parametrize(
-    ("state", "failure_class", "word"),
-    [
-        (unit(load="not-found", inv="", pid=0), "no_such_unit", "closest"),
-        (unit("inactive", "dead", inv="", pid=0), "never_started", "never started"),
-        (unit("inactive", "dead", pid=0), "inactive", "not running"),
-        (
-            unit("failed", "failed", pid=0, Result="exit-code", ExecMainStatus=1, ExecMainCode=1),
-            "gave_up",
-            "exit status 1",
-        ),
-        (unit("failed", "failed", pid=0, Result="start-limit-hit"), "gave_up", "start limit"),
-        (unit("failed", "failed", pid=0, Result="exit-code", ExecMainStatus=203, ExecMainCode=1), "gave_up", "execute"),
-        (
-            unit("failed", "failed", pid=0, Result="signal", ExecMainStatus=11, ExecMainCode=2),
-            "server_crashed",
-            "SIGSEGV",
-        ),
-        (unit("failed", "failed", pid=0, Result="oom-kill"), "out_of_memory", "OOM"),
-    ],
-)
-def test_what_the_unit_rules_out(state, failure_class, word):
-    verdict, memory, _took = fails(World(unit=state, sockets=[]), failure_class, within=1)
-    assert word in verdict.msg and memory.attempts == 0
-
-
-@pytest.mark.parametrize(
-    "state", [unit("activating", "start-pre", inv="", pid=0), unit("inactive", "dead", inv="", pid=0, Job=7)]
-)
-def test_a_unit_that_is_being_started_is_waited_for(state):
-    world = World(unit=lambda t: state if t < 2 else unit(started=2))
-    assert run(world)[0].failure_class == ""
-
-
-@pytest.mark.parametrize(
-    "failure_class", ["out_of_memory", "model_load_failed", "server_crashed", "bad_arguments", "port_in_use"]
-)
-def test_a_fatal_line_ends_the_wait_while_the_process_still_lives(failure_class):
-    world = World(unit=unit(), sockets=[], failure=lambda t: (failure_class, "it said so") if t >= 5 else None)
-    verdict, _memory, took = fails(world, failure_class, timeout=600.0)
-    assert 5 <= took <= 7 and "it said so" in verdict.msg
-
-
-def test_a_taken_port_is_told_with_its_holder():
-    world = World(unit=unit(), owner=THEIRS, failure=lambda t: ("port_in_use", "Could not bind.") if t >= 1 else None)
-    verdict, memory, _took = fails(world, "port_in_use", within=3)
-    assert "process 77" in verdict.msg and memory.attempts == 0
-
-
-def test_with_restarts_allowed_only_bad_arguments_end_the_wait():
-    dying = World(unit=unit(), sockets=[], failure=("out_of_memory", "x"))
-    fails(dying, "connection_refused", timeout=10.0, max_restarts=2)
-    fails(World(unit=unit(), sockets=[], failure=("bad_arguments", "x")), "bad_arguments", within=2, max_restarts=2)
-
-
-def test_a_killed_worker_is_told_while_the_port_still_accepts():
-    world = World(
-        unit=unit(),
-        takes=1e9,
-        workers={101: "sglang::schedul"},
-        dead=lambda t: {101: "sglang::schedul"} if t >= 5 else {},
-    )
-    verdict, _memory, took = fails(world, "server_crashed", timeout=600.0, request_timeout=60.0)
-    assert took <= 7 and "sglang::schedul" in verdict.msg and "101" in verdict.msg
-
-
-def test_a_worker_that_ends_with_its_unit_is_no_crash():
-    world = World(
-        unit=lambda t: (
-            unit() if t < 2 else unit("deactivating", "stop-sigterm") if t < 4 else unit(inv=X, pid=200, started=4)
-        ),
-        workers=lambda t: {101: "sglang::schedul"} if t < 2 else {},
-        dead=lambda t: {101: "sglang::schedul"} if t >= 2 else {},
-        sockets=lambda t: [] if t < 6 else ["socket"],
-    )
-    assert run(world)[0].failure_class == ""
-
-
-def test_the_log_knows_better_than_the_missing_worker():
-    world = World(
-        unit=unit(),
-        takes=1e9,
-        workers={101: "sglang::detoken"},
-        dead=lambda t: {101: "sglang::detoken"} if t >= 2 else {},
-        failure=lambda t: ("server_crashed", "Subprocess detokenizer crashed.") if t >= 2.5 else None,
-    )
-    verdict, _memory, _took = fails(world, "server_crashed", within=5)
-    assert "Subprocess" in verdict.msg
-
-
-def test_c18_and_other_content_failures_last_until_the_deadline():
+def test_content_failures_last_until_the_deadline():
     for failure_class in (
         "reasoning_consumed_budget",
         "empty_output",
@@ -475,7 +160,7 @@ def test_a_probe_under_way_at_the_deadline_does_not_hide_why_the_others_failed()
     fails(World(takes=9.0), "generation_timeout", timeout=5.0, request_timeout=60.0)
 
 
-def test_c22_a_flaky_start():
+def test_a_flaky_start():
     answers = [
         bad("reset", "generation_timeout", "reset", http=False, reset=True),
         bad("reset", "generation_timeout", "closed", http=False, reset=True),

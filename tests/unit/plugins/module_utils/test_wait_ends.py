@@ -1,0 +1,165 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What ends a wait at once: the unit, its processes and its log rule out that it can end well."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.llmops.sglang.tests.unit.wait_world import THEIRS, World, X, fails, run, unit
+
+
+def loop(t):
+    if t % 8 < 3:
+        return unit(restarts=int(t // 8), inv=f"{int(t // 8):032x}", pid=100 + int(t))
+    return unit(
+        "activating",
+        "auto-restart",
+        restarts=int(t // 8),
+        inv=f"{int(t // 8):032x}",
+        pid=0,
+        ExecMainStatus=3,
+        ExecMainCode=1,
+    )
+
+
+def test_crash_loop():
+    world = World(unit=loop, sockets=[])
+    verdict, memory, took = fails(world, "crash_loop", within=30, max_restarts=1, timeout=600.0)
+    assert took >= 16 and "restarted 2 times" in verdict.msg and memory.attempts == 0
+
+
+def test_the_cause_may_stand_in_the_log_of_the_dead_one():
+    world = World(unit=loop, sockets=[], earlier_failure=("out_of_memory", "Memory did not suffice."))
+    verdict, _memory, _took = fails(world, "crash_loop", within=30, max_restarts=1, timeout=600.0)
+    assert "Memory did not suffice." in verdict.msg and world.earlier == f"{1:032x}"
+
+
+def test_the_first_death_ends_a_wait_that_allows_no_restart():
+    verdict, _memory, _took = fails(World(unit=loop, sockets=[]), "crash_loop", within=5, timeout=600.0)
+    assert "exit status 3" in verdict.msg
+
+
+@pytest.mark.parametrize(
+    ("allowed", "finding", "ended", "failure_class"),
+    [
+        (0, None, "exit status 3", "crash_loop"),
+        (0, None, "signal SIGKILL", "server_crashed"),
+        (0, ("out_of_memory", "No memory."), "exit status 3", "out_of_memory"),
+        (1, ("out_of_memory", "No memory."), "exit status 3", "crash_loop"),
+        (1, None, "signal SIGKILL", "crash_loop"),
+        (1, ("bad_arguments", "--foo"), "exit status 2", "bad_arguments"),
+    ],
+)
+def test_a_restart_too_fast_to_be_seen_is_named_by_the_journal(allowed, finding, ended, failure_class):
+    world = World(
+        unit=lambda t: unit(restarts=int(t * 2), inv=f"{int(t * 2):032x}", pid=100 + int(t * 2)),
+        sockets=[],
+        earlier_failure=finding,
+        earlier_end=ended,
+    )
+    verdict, _memory, _took = fails(world, failure_class, within=3, max_restarts=allowed)
+    assert ended in verdict.msg and (finding is None or finding[1] in verdict.msg)
+
+
+def test_a_death_by_signal_is_named():
+    dead = unit("activating", "auto-restart", pid=0, ExecMainStatus=9, ExecMainCode=2)
+    verdict, _memory, _took = fails(World(unit=dead, sockets=[]), "server_crashed", within=1)
+    assert "SIGKILL" in verdict.msg
+
+
+def test_the_log_names_the_flag():
+    failed = unit("failed", "failed", pid=0, Result="exit-code", ExecMainStatus=2, ExecMainCode=1)
+    world = World(unit=failed, sockets=[], failure=("bad_arguments", "The server does not know the argument '--foo'."))
+    verdict, _memory, _took = fails(world, "bad_arguments", within=1)
+    assert "'--foo'" in verdict.msg and "usage" not in verdict.msg and "exit status 2" in verdict.msg
+
+
+@pytest.mark.parametrize(
+    ("state", "failure_class", "word"),
+    [
+        (unit(load="not-found", inv="", pid=0), "no_such_unit", "closest"),
+        (unit("inactive", "dead", inv="", pid=0), "never_started", "never started"),
+        (unit("inactive", "dead", pid=0), "inactive", "not running"),
+        (
+            unit("failed", "failed", pid=0, Result="exit-code", ExecMainStatus=1, ExecMainCode=1),
+            "gave_up",
+            "exit status 1",
+        ),
+        (unit("failed", "failed", pid=0, Result="start-limit-hit"), "gave_up", "start limit"),
+        (unit("failed", "failed", pid=0, Result="exit-code", ExecMainStatus=203, ExecMainCode=1), "gave_up", "execute"),
+        (
+            unit("failed", "failed", pid=0, Result="signal", ExecMainStatus=11, ExecMainCode=2),
+            "server_crashed",
+            "SIGSEGV",
+        ),
+        (unit("failed", "failed", pid=0, Result="oom-kill"), "out_of_memory", "OOM"),
+    ],
+)
+def test_what_the_unit_rules_out(state, failure_class, word):
+    verdict, memory, _took = fails(World(unit=state, sockets=[]), failure_class, within=1)
+    assert word in verdict.msg and memory.attempts == 0
+
+
+@pytest.mark.parametrize(
+    "state", [unit("activating", "start-pre", inv="", pid=0), unit("inactive", "dead", inv="", pid=0, Job=7)]
+)
+def test_a_unit_that_is_being_started_is_waited_for(state):
+    world = World(unit=lambda t: state if t < 2 else unit(started=2))
+    assert run(world)[0].failure_class == ""
+
+
+@pytest.mark.parametrize(
+    "failure_class", ["out_of_memory", "model_load_failed", "server_crashed", "bad_arguments", "port_in_use"]
+)
+def test_a_fatal_line_ends_the_wait_while_the_process_still_lives(failure_class):
+    world = World(unit=unit(), sockets=[], failure=lambda t: (failure_class, "it said so") if t >= 5 else None)
+    verdict, _memory, took = fails(world, failure_class, timeout=600.0)
+    assert 5 <= took <= 7 and "it said so" in verdict.msg
+
+
+def test_a_taken_port_is_told_with_its_holder():
+    world = World(unit=unit(), owner=THEIRS, failure=lambda t: ("port_in_use", "Could not bind.") if t >= 1 else None)
+    verdict, memory, _took = fails(world, "port_in_use", within=3)
+    assert "process 77" in verdict.msg and memory.attempts == 0
+
+
+def test_with_restarts_allowed_only_bad_arguments_end_the_wait():
+    dying = World(unit=unit(), sockets=[], failure=("out_of_memory", "x"))
+    fails(dying, "connection_refused", timeout=10.0, max_restarts=2)
+    fails(World(unit=unit(), sockets=[], failure=("bad_arguments", "x")), "bad_arguments", within=2, max_restarts=2)
+
+
+def test_a_killed_worker_is_told_while_the_port_still_accepts():
+    world = World(
+        unit=unit(),
+        takes=1e9,
+        workers={101: "sglang::schedul"},
+        dead=lambda t: {101: "sglang::schedul"} if t >= 5 else {},
+    )
+    verdict, _memory, took = fails(world, "server_crashed", timeout=600.0, request_timeout=60.0)
+    assert took <= 7 and "sglang::schedul" in verdict.msg and "101" in verdict.msg
+
+
+def test_a_worker_that_ends_with_its_unit_is_no_crash():
+    world = World(
+        unit=lambda t: (
+            unit() if t < 2 else unit("deactivating", "stop-sigterm") if t < 4 else unit(inv=X, pid=200, started=4)
+        ),
+        workers=lambda t: {101: "sglang::schedul"} if t < 2 else {},
+        dead=lambda t: {101: "sglang::schedul"} if t >= 2 else {},
+        sockets=lambda t: [] if t < 6 else ["socket"],
+    )
+    assert run(world)[0].failure_class == ""
+
+
+def test_the_log_knows_better_than_the_missing_worker():
+    world = World(
+        unit=unit(),
+        takes=1e9,
+        workers={101: "sglang::detoken"},
+        dead=lambda t: {101: "sglang::detoken"} if t >= 2 else {},
+        failure=lambda t: ("server_crashed", "Subprocess detokenizer crashed.") if t >= 2.5 else None,
+    )
+    verdict, _memory, _took = fails(world, "server_crashed", within=5)
+    assert "Subprocess" in verdict.msg
