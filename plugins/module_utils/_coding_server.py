@@ -17,11 +17,18 @@ from ansible_collections.llmops.sglang.plugins.module_utils._coding_eval import 
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import BUILT_IN, CodingTask, parse_tasks
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, missing_dependency
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError
+from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
+    answering,
+    listening_sockets,
+    local_addresses,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, ownership
 from ansible_collections.llmops.sglang.plugins.module_utils._record_file import (
     make_directory,
     record_name,
     write_atomically,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_names
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 
@@ -43,7 +50,8 @@ class CodingServer:
             state = manager.show(name)
             if not state.exists:
                 raise manager.no_such_unit(state)
-            base_url = base_url or _endpoint.from_argv(manager.exec_start(name))
+            running = read_argv(state.main_pid) if state.main_pid else None
+            base_url = base_url or _endpoint.from_argv(running or manager.exec_start(name))
         self._client = HttpClient.from_params(params, base_url)
         self.mask = self._client.mask
         self._model: t.Optional[str] = params["model"]
@@ -51,6 +59,23 @@ class CodingServer:
     def evidence(self) -> dict[str, t.Any]:
         """What runs now."""
         return _evidence.collect(self._manager, self._name, self._get)
+
+    def check_owner(self) -> None:
+        """Refuse answers of a process that is not the unit's.
+
+        :raises Failure: ``foreign_listener``; nothing is said where the address is another machine's or nobody listens.
+        """
+        if not (self._manager and self._name) or self._client.through_proxy:
+            return
+        client = self._client
+        sockets = answering(listening_sockets(client.port) or [], local_addresses(client.host))
+        owner = ownership(sockets, self._manager.show(self._name)) if sockets else Ownership()
+        if owner.foreign:
+            raise Failure(
+                "foreign_listener",
+                f"Port {client.port} is answered by {owner.who()} and not by the unit '{self._name}': end that process, or give "
+                "the unit another port.",
+            )
 
     def _get(self, path: str) -> t.Optional[tuple[int, t.Any]]:
         try:

@@ -119,6 +119,7 @@ class Matrix:
         deadline = None if slice_seconds is None else self.clock() + slice_seconds
         for cell_plan in self._missing():
             cell, rows = runner.measure(cell_plan)
+            self._bind(cell)
             state["learnt"] = asdict(runner.learnt)
             self.partial.add(cell, rows)
             self.measured_now.append(cell)
@@ -127,6 +128,18 @@ class Matrix:
         missing = self._missing()
         return self._unfinished(missing) if missing else self._finished()
 
+    def _bind(self, cell: dict[str, t.Any]) -> None:
+        """Make *cell* invalid where its process is not the one of the cell before: the server changed between the two.
+
+        Once a cell has told the change, the later ones are valid by their own evidence.
+        """
+        cells = self.partial.state["cells"]
+        before = cells[-1]["evidence_after"] if cells else self.partial.state["evidence_before"]
+        changed = changes(before, cell["evidence_before"])
+        told = cells and "evidence_changed" in cells[-1]["reasons"]
+        if changed and not told and "evidence_changed" not in cell["reasons"]:
+            cell.update(valid=False, reasons=["evidence_changed", *cell["reasons"]], evidence_changes=changed)
+
     def _take_up(self, resume: bool, run_id: t.Optional[str]) -> None:
         found = self.partial.read()
         if found and run_id and self.partial.state.get("run_id") == run_id:
@@ -134,7 +147,8 @@ class Matrix:
         now = self.evidence()
         if found and resume and self._still_the_same(now):
             state = self.partial.state
-            state["cells"] = [cell for cell in state["cells"] if cell["valid"]]
+            # Figures of a process that is gone would stand beside those of this one.
+            state["cells"] = [c for c in state["cells"] if c["valid"] and not changes(c["evidence_after"], now)]
             state.update(resumed_cells=len(state["cells"]), run_id=run_id or uuid.uuid4().hex)
             self.partial.save()
             return

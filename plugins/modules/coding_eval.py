@@ -152,7 +152,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ok:
-  description: Whether every task was run; null in check mode. It says nothing about how many passed.
+  description: Whether every task was run, by one and the same server; null in check mode. It says nothing about how many passed.
   type: bool
   returned: always
 tasks:
@@ -334,6 +334,7 @@ def run(module: AnsibleModule) -> dict[str, t.Any]:
     server = CodingServer(params, manager, name)
     sandbox = Sandbox(module.run_command, params["sandbox"], memory, sandbox_environ(module))
     check_sandbox(sandbox)
+    server.check_owner()
     before = server.evidence()
     reports = evaluate(
         tasks,
@@ -341,8 +342,11 @@ def run(module: AnsibleModule) -> dict[str, t.Any]:
         lambda task, code: judge(sandbox, task, code, task.timeout or params["task_timeout"]),
         params["samples"],
     )
+    server.check_owner()
     after = server.evidence()
-    result = {**summary(reports), "evidence": before, "evidence_changes": changes(before, after)}
+    changed = changes(before, after)
+    figures = summary(reports)
+    result = {**figures, "ok": figures["ok"] and not changed, "evidence": before, "evidence_changes": changed}
     result["record_path"] = write_record(params, reports, {**result, "sandbox": params["sandbox"]}, after)
     return server.mask.value(result)
 

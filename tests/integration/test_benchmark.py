@@ -158,6 +158,22 @@ def test_a_stopped_server_fails_no_task(server):
     assert not result["failed"]
 
 
+def test_programs_of_another_process_are_not_the_units(server):
+    """The unit runs on another port than the one that is asked; an old process answers there."""
+    server.start()
+    server.shell(
+        f"systemd-run --unit=old-{server.name} -E PYTHONPATH={server.hosts.repository}/tests/simulator -E SIM_LOAD_SECONDS=0.1"
+        " /usr/bin/python3 -B -m sglang.launch_server --model-path org/model --port 32501;"
+        "until ss -ltn | grep -q 32501; do sleep 0.1; done"
+    )
+    for result in (
+        server.code(name=server.name, base_url="http://127.0.0.1:32501"),
+        server.measure(base_url="http://127.0.0.1:32501"),
+    ):
+        assert result["failed"] and result["failure_class"] == "foreign_listener", result
+    server.shell(f"systemctl stop old-{server.name}")
+
+
 @pytest.mark.parametrize("user", [None, "operator"])
 def test_no_hostile_program_comes_through(server, user):
     server.shell(

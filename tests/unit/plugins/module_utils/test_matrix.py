@@ -174,6 +174,44 @@ def test_another_process_starts_over(bench):
     assert result["evidence_before"]["invocation_id"] == "b" * 32
 
 
+def test_a_restart_between_two_cells_is_told_once(bench):
+    """Each cell is whole, and together they are of two processes."""
+    part = bench.run(slice_seconds=1)
+    bench.now["invocation_id"] = "b" * 32
+    done = bench.run(run_id=part["run_id"])
+    assert [cell["valid"] for cell in done["cells"]] == [True, False, True, True]
+    assert done["cells"][1]["reasons"] == ["evidence_changed"]
+    assert done["ok"] is False
+
+
+def test_a_restart_before_the_first_cell_is_told(bench, monkeypatch):
+    measure = bench.measure
+
+    def restarted(dummy, plan):
+        bench.now["invocation_id"] = "b" * 32
+        return measure(plan)
+
+    monkeypatch.setattr(_matrix.CellRunner, "measure", restarted)
+    done = bench.run()
+    assert [cell["valid"] for cell in done["cells"]] == [False, True, True, True]
+
+
+def test_cells_of_a_process_that_is_gone_are_not_taken_up(bench):
+    part = bench.run(slice_seconds=1)
+    bench.now["invocation_id"] = "b" * 32
+    part = bench.run(run_id=part["run_id"], slice_seconds=15)
+    assert (part["complete"], part["cells_done"]) == (False, 3)
+    again = bench.run()
+    invocations = {cell["evidence_after"]["invocation_id"] for cell in bench_cells(bench, again)}
+    assert invocations == {"b" * 32}
+    assert again["ok"] is True
+
+
+def bench_cells(bench, result):
+    with open(result["record_path"], encoding="utf-8") as handle:
+        return json.load(handle)["cells"]
+
+
 def test_invalid_cells_are_measured_again_when_resumed(bench):
     bench.invalid = {(60, 8, 1)}
     interrupt_after(bench, 3)

@@ -177,3 +177,12 @@ def test_without_a_sandbox_nothing_is_asked(run, monkeypatch):
         result = run(base_url=base_url, sandbox="systemd")
     assert result["failure_class"] == "sandbox_unavailable" and "sandbox: none" in result["msg"]
     assert asked == []
+
+
+def test_a_server_that_changed_meanwhile_is_not_ok(run, monkeypatch):
+    found = iter([{"invocation_id": "a"}, {"invocation_id": "b"}])
+    monkeypatch.setattr(coding_eval.CodingServer, "evidence", lambda self: next(found))
+    with serving(lambda body: RIGHT) as (base_url, dummy):
+        result = run(base_url=base_url, tasks=[DOUBLE])
+    assert (result["ok"], result["tasks_passed"]) == (False, 1)
+    assert result["evidence_changes"] == ["the invocation changed from 'a' to 'b'"]
