@@ -85,9 +85,7 @@ class LoadGenerator:
             self.load.timed_out = True
         finally:
             self.load.wall, self.load.cpu = time.monotonic() - started, time.process_time() - cpu
-            for task in side:
-                task.cancel()
-            await asyncio.gather(*side, return_exceptions=True)
+            await _end(side)
             for connection in self._idle:
                 connection.close()
 
@@ -184,10 +182,18 @@ async def _all_or_none(coroutines: t.Sequence[t.Coroutine[t.Any, t.Any, None]]) 
     try:
         await asyncio.gather(*tasks)
     except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _end(tasks)
         raise
+
+
+async def _end(tasks: t.Sequence[asyncio.Future[t.Any]]) -> None:
+    """Cancel until each is over: before Python 3.12 wait_for swallows a cancellation that meets its result."""
+    pending = {task for task in tasks if not task.done()}
+    while pending:
+        for task in pending:
+            task.cancel()
+        dummy, pending = await asyncio.wait(pending, timeout=0.1)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _judge(status: int, headers: t.Mapping[str, str], body: bytes, answer: StreamAnswer) -> tuple[str, str]:

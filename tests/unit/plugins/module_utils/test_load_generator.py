@@ -7,13 +7,14 @@ The bounds are wide, because both sides share a busy machine; the errors that th
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import statistics
 
 import pytest
 
-from ansible_collections.llmops.sglang.plugins.module_utils import _cell
+from ansible_collections.llmops.sglang.plugins.module_utils import _cell, _load_generator
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import LoadGenerator, arrivals
 from ansible_collections.llmops.sglang.tests.unit.fake_server import FakeServer
@@ -166,3 +167,21 @@ def test_poisson_arrivals_have_their_rate_and_their_seed():
     gaps = [after - before for before, after in zip(offsets, offsets[1:])]
     assert statistics.mean(gaps) == pytest.approx(0.2, rel=0.1)
     assert statistics.stdev(gaps) == pytest.approx(0.2, rel=0.1)
+
+
+def test_a_task_that_swallows_a_cancellation_is_ended_all_the_same():
+    """As a task in wait_for may do before Python 3.12; the measurement would then never end."""
+
+    async def deaf():
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            await asyncio.sleep(3600)
+
+    async def scenario():
+        task = asyncio.ensure_future(deaf())
+        await asyncio.sleep(0)
+        await asyncio.wait_for(_load_generator._end([task]), 10)
+        return task.cancelled()
+
+    assert asyncio.run(scenario())
