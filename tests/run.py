@@ -23,6 +23,8 @@ CLONE = pathlib.Path(__file__).resolve().parent.parent
 BUILD = CLONE / ".build"
 # ansible-test wants the collection as real folders of these names, and nothing that git does not know.
 COPY = BUILD / "copy" / "ansible_collections" / "llmops" / "sglang"
+# Most tests wait for something: more of them at a time than there are cores, and those of a file by one worker.
+SIDE_BY_SIDE = ("-n", "4", "--dist", "loadfile")
 TARGET_PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
 
 
@@ -140,8 +142,9 @@ def ansible_test(counts: Counts) -> None:
 
 
 def unit_tests(counts: Counts) -> None:
-    run_pytest("unit tests", counts, ["tests/unit"])
-    for version, python in working_pythons().items():
+    run_pytest("unit tests", counts, ["tests/unit"], extra=SIDE_BY_SIDE)
+    # The oldest target is where code breaks; "make test-long" runs them all.
+    for version, python in list(working_pythons().items())[:1]:
         run_pytest_on_target(version, python, counts)
 
 
@@ -152,14 +155,15 @@ def run_pytest_on_target(version: str, python: str, counts: Counts) -> None:
     if not (venv / ".complete").exists():
         shutil.rmtree(venv, ignore_errors=True)
         subprocess.run([python, "-m", "venv", str(venv)], check=True)
-        packages = ["pytest", "hypothesis", "requests", "jmespath", "ansible-core"]
+        packages = ["pytest", "pytest-xdist", "hypothesis", "requests", "jmespath", "ansible-core"]
         subprocess.run(
             [str(venv / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *packages],
             check=True,
         )
         (venv / ".complete").touch()
     tests = ["tests/unit/plugins/module_utils", "tests/unit/plugins/modules"]
-    run_pytest(f"unit tests of module code, Python {version}", counts, tests, python=str(venv / "bin/python"))
+    title = f"unit tests of module code, Python {version}"
+    run_pytest(title, counts, tests, python=str(venv / "bin/python"), extra=SIDE_BY_SIDE)
 
 
 def package_checks(counts: Counts) -> None:
@@ -222,7 +226,9 @@ def main() -> int:
     full = os.environ.get("FULL") == "1"
     begun = time.monotonic()
     if options.long:
-        run_pytest("long tests", counts, ["tests/long"])
+        for version, python in working_pythons().items():
+            run_pytest_on_target(version, python, counts)
+        run_pytest("long tests", counts, ["tests/long", "tests/perf", "tests/tools"])
     else:
         copy_tree()
         steps: dict[str, t.Callable[[Counts], None]] = {
