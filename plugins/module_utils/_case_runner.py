@@ -37,11 +37,14 @@ def encode(value, depth=0):
     return ["other", kind.__name__[:80]]
 
 
-def limit(memory, seconds):
+def limit(memory, seconds, processes):
     """Resource limits of this process: not every host enforces those of the control group."""
     import resource
 
-    for name, most in (("AS", memory), ("CPU", int(seconds) + 1), ("FSIZE", 1 << 20), ("NOFILE", 64), ("CORE", 0)):
+    limits = [("AS", memory), ("CPU", int(seconds) + 1), ("FSIZE", 1 << 20), ("NOFILE", 64), ("CORE", 0)]
+    if processes:
+        limits.append(("NPROC", processes))
+    for name, most in limits:
         try:
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
         except (ValueError, OSError):
@@ -61,7 +64,7 @@ def main():
             data = data[os.write(out, data) :]
 
     tell({"ready": True})
-    limit(order["memory"], order["seconds"])
+    limit(order["memory"], order["seconds"], order["processes"])
     space = {"__name__": "candidate", "__builtins__": __builtins__}
     try:
         exec(compile(order["code"], "candidate", "exec"), space)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _case_runner
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import Case, CodingTask
-from ansible_collections.llmops.sglang.plugins.module_utils._sandbox import Sandbox, unavailable
+from ansible_collections.llmops.sglang.plugins.module_utils._sandbox import PROCESSES, Sandbox, unavailable
 
 
 @dataclass
@@ -58,7 +58,7 @@ def check_sandbox(sandbox: Sandbox) -> None:
     lines, said = _run(sandbox, task, _ATTEMPTS, 10.0)
     found = next((line.get("value") for line in lines if line.get("case") == 0), None)
     if found is None:
-        raise unavailable(said)
+        raise unavailable(sandbox.why_not(said))
     if sandbox.kind == "systemd" and not same(found, _case_runner.encode([])):
         raise unavailable(f"a program in it could {', '.join(one[1] for one in found[1])}")
 
@@ -70,7 +70,7 @@ def judge(sandbox: Sandbox, task: CodingTask, code: str, seconds: float) -> Verd
     """
     lines, said = _run(sandbox, task, code, seconds)
     if not any(line.get("ready") for line in lines):
-        raise unavailable(said)
+        raise unavailable(sandbox.why_not(said))
     broken = next((line["broken"] for line in lines if "broken" in line), None)
     if broken is not None:
         return Verdict(0, f"the program did not load: {str(broken)[:200]}")
@@ -91,6 +91,7 @@ def _run(sandbox: Sandbox, task: CodingTask, code: str, seconds: float) -> tuple
         "entry_point": task.entry_point,
         "memory": sandbox.memory,
         "seconds": seconds,
+        "processes": PROCESSES if sandbox.kind == "systemd" else None,
         # The expected values stay here: what the child does not know, it cannot print.
         "cases": [{"args": list(case.args), "kwargs": dict(case.kwargs)} for case in task.cases],
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
@@ -17,6 +18,10 @@ RunCommand = t.Callable[..., "tuple[int, str, str]"]
 _INTERPRETERS = ("/usr/bin/python3", "/usr/libexec/platform-python")
 _OUTPUT_BYTES = 1024 * 1024
 _START_SECONDS = 20
+# Threads and processes that a program may have.
+PROCESSES = 32
+# What timeout(1) ends with where it had to end the command.
+_CUT_OFF = (124, 137)
 # Passes on what it reads, at once (what head holds back would be lost with it), and ends at the limit, which ends a program
 # that prints for ever.
 _LIMITER = f"""
@@ -59,9 +64,8 @@ _PROPERTIES = (
     "KillSignal=SIGKILL",
     "TimeoutStopSec=5",
     "LimitCORE=0",
-    "LimitNPROC=32",
     "LimitNOFILE=128",
-    "TasksMax=32",
+    f"TasksMax={PROCESSES}",
     "MemorySwapMax=0",
     "CPUQuota=100%",
     "OOMPolicy=kill",
@@ -71,6 +75,8 @@ _PROPERTIES = (
 # What only the system's manager can do; a user's manager gets a process namespace instead of a user of its own.
 _SYSTEM_PROPERTIES = (
     "DynamicUser=yes",
+    # Counts all processes of a user: one who has more of them elsewhere could not even start the unit.
+    f"LimitNPROC={PROCESSES}",
     "IPAddressDeny=any",
     "CapabilityBoundingSet=",
     "RestrictNamespaces=yes",
@@ -105,6 +111,7 @@ class Sandbox:
         self.kind = kind
         self.memory = memory
         self.user_environ = user_environ
+        self._unit = ""
         self._python = next((path for path in _INTERPRETERS if os.path.exists(path)), None)
 
     def run(self, program: str, text: str, seconds: float) -> tuple[str, str]:
@@ -118,17 +125,31 @@ class Sandbox:
         inner = [*self._systemd_run(seconds), *command] if self.kind == "systemd" else ["env", "-i", *command]
         limit = seconds + (_START_SECONDS if self.kind == "systemd" else 0)
         pipeline = ["sh", "-c", _PIPELINE, "sh", self._python, _LIMITER, *inner]
-        dummy, out, err = self._run_command(
+        status, out, err = self._run_command(
             ["timeout", "-k", "2", f"{limit:g}", *pipeline],
             data=text,
             binary_data=True,
             errors="surrogateescape",
             environ_update=dict(self.user_environ or {}),
         )
+        if status in _CUT_OFF:
+            err += f"\nit was ended after {limit:g} s"
         return out, err
+
+    def why_not(self, said: str) -> str:
+        """Why the last program did not run: the service manager's own lines in the journal, else what was *said*."""
+        if self.kind == "systemd" and self._unit:
+            user = self.user_environ is not None
+            words = ["journalctl", *(("--user",) if user else ()), "--unit", self._unit, "--output=cat", "--lines=20"]
+            dummy, out, dummy2 = self._run_command(words, environ_update=dict(self.user_environ or {}))
+            causes = [line for line in out.splitlines() if "Failed " in line and "Failed with result" not in line]
+            said = causes[0] if causes else said
+        lines = [line for line in said.splitlines() if line.strip() and not line.startswith("Running as unit")]
+        return " ".join(" ".join(lines).split())[:300] or "the program that was to run in it ended without a word"
 
     def _systemd_run(self, seconds: float) -> list[str]:
         user = self.user_environ is not None
+        self._unit = f"llmops-sglang-sandbox-{secrets.token_hex(8)}.service"
         home = os.path.expanduser("~")
         settings = [
             *_PROPERTIES,
@@ -139,14 +160,13 @@ class Sandbox:
             f"LimitAS={self.memory}",
             f"LimitCPU={int(seconds) + 1}",
         ]
-        words = ["systemd-run", *(("--user",) if user else ()), "--quiet", "--wait", "--collect", "--pipe"]
-        words += ["--service-type=exec", *(word for setting in settings for word in ("-p", setting)), "--"]
+        words = ["systemd-run", *(("--user",) if user else ()), "--wait", "--collect", "--pipe"]
+        words += [f"--unit={self._unit}", "--service-type=exec", *(word for setting in settings for word in ("-p", setting)), "--"]
         return [*words, *(_OWN_PROCESSES if user else ())]
 
 
-def unavailable(said: str) -> Failure:
+def unavailable(cause: str) -> Failure:
     """The failure for a sandbox in which not even a trivial program ran."""
-    cause = " ".join(said.split())[:300] or "no message"
     return Failure(
         "sandbox_unavailable",
         f"The sandbox of systemd-run does not work here ({cause}): run the task as root on a host with systemd 249 or newer, or "

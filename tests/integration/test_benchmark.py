@@ -215,8 +215,16 @@ def test_no_hostile_program_comes_through(server, user):
     assert server.shell("pgrep -f '[o]rder..nonce' || true") == ""
 
 
-def test_a_user_without_root_has_the_tasks_judged_in_a_sandbox(server):
+def test_a_user_without_root_and_with_much_running_has_the_tasks_judged_in_a_sandbox(server):
     server.start("SIM_CODE=right SIM_SPEED=20")
-    result = server.code(user="operator", max_tokens=1000)
+    # More processes than the sandbox lets a program have.
+    many = ["systemd-run", "--user", "--quiet", "--collect", "--unit=busy"]
+    many += ["sh", "-c", "'for n in $(seq 60); do sleep 600 & done; wait'"]
+    begun = server.hosts.ssh("host1", " ".join(many), user="operator")
+    assert begun.returncode == 0, begun.stderr
+    try:
+        result = server.code(user="operator", max_tokens=1000)
+    finally:
+        server.hosts.ssh("host1", "systemctl --user stop busy", user="operator")
     assert not result["failed"] and result["tasks_passed"] == 5, result
     assert result["sandbox"] == "systemd"

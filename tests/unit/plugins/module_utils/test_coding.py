@@ -118,6 +118,25 @@ def test_a_sandbox_that_does_not_start_is_no_failed_task(sandbox, monkeypatch):
     assert caught.value.failure_class == "sandbox_unavailable" and "Failed to connect to bus" in caught.value.msg
 
 
+@pytest.mark.parametrize(
+    ("status", "said", "logged", "cause"),
+    [
+        (1, "", "", "ended without a word"),
+        (124, "", "", "ended after 30 s"),
+        (1, "Running as unit: x.service\nJob for x failed.", "Starting x\nx: Failed with result 'y'.", "(Job for x failed.)"),
+        (1, "Running as unit: x.service", "Starting\nx: Failed to set up user namespacing: Busy\nx: Failed at step", "Busy)"),
+    ],
+    ids=["nothing", "cut off", "systemd-run's word", "the journal's word"],
+)
+def test_a_sandbox_that_does_not_start_always_tells_its_cause(status, said, logged, cause):
+    def run(args, **more):
+        return (0, logged, "") if args[0] == "journalctl" else (status, "", said)
+
+    with pytest.raises(Failure) as caught:
+        _coding_judge.check_sandbox(Sandbox(run, "systemd", 1 << 28))
+    assert cause in caught.value.msg and "Running as" not in caught.value.msg
+
+
 def test_a_sandbox_from_which_a_program_breaks_out_is_refused(sandbox, monkeypatch):
     _coding_judge.check_sandbox(sandbox)  # with none nothing is promised
     sandbox.kind = "systemd"
@@ -141,6 +160,8 @@ def test_the_unit_of_the_sandbox_has_its_limits(user):
         f"MemoryMax={1 << 28}",
     } <= set(words)
     assert ("DynamicUser=yes" in words) is (user is None)
+    # All processes of a user count against it, wherever they run.
+    assert ("LimitNPROC=32" in words) is (user is None)
     assert ("unshare" in words) is ("--user" in words) is (user is not None)
     assert more["environ_update"] == (user or {})
 
