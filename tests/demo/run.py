@@ -121,8 +121,6 @@ class UserUnits:
             "server_scope": "user",
             "server_name": self.server,
             "server_enabled": False,
-            # Without root there may be no sandbox for the programs that a model writes.
-            "benchmark_coding": False,
             "demo_port": free_port(),
             "benchmark_host_dir": str(self.place / "benchmarks"),
         }
