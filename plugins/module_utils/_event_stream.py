@@ -30,11 +30,14 @@ class ResponseReader:
         # Bytes still missing of the body or of the current chunk; None while the head is not whole or the end is EOF.
         self._missing: t.Optional[int] = None
         self._state = "head"
+        self._version = ""
 
     @property
     def keep_alive(self) -> bool:
         """Whether the connection may carry another request."""
-        return self.complete and self._state == "done" and self.headers.get("connection", "").lower() != "close"
+        words = {word.strip().lower() for word in self.headers.get("connection", "").split(",")}
+        wanted = "keep-alive" in words if self._version == "HTTP/1.0" else "close" not in words
+        return self.complete and self._state == "done" and wanted
 
     def feed(self, data: bytes) -> bytes:
         """The body bytes that became known with *data*.
@@ -95,14 +98,16 @@ class ResponseReader:
         words = lines[0].split(" ", 2)
         if not words[0].startswith("HTTP/1.") or len(words) < 2 or not words[1].isdigit():
             raise BadResponse("what answers there does not speak HTTP/1.1")
-        self.status = int(words[1])
+        self._version, self.status = words[0], int(words[1])
         if 100 <= self.status < 200:
             return True
         self.headers = {}
         for line in lines[1:]:
             key, sep, value = line.partition(":")
             if sep:
-                self.headers[key.strip().lower()] = value.strip()
+                name, value = key.strip().lower(), value.strip()
+                # A length given twice stays no number; a list may stand on several lines.
+                self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
         self._choose_framing()
         return True
 

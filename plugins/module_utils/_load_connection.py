@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import select
 import socket
 import ssl
 import time
@@ -23,6 +24,10 @@ from ansible_collections.llmops.sglang.plugins.module_utils._failure import Fail
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, check_api_key
 
 _CONNECT_TIMEOUT = 30.0
+# A server may close a connection that idles (uvicorn: after 5 s); one that idled longer than this is not used again.
+_MAX_IDLE = 1.0
+# A server that closes each connection after its answer does so at once.
+_CLOSES_WITHIN = 0.05
 
 BodySink = t.Callable[[bytes, float], None]
 
@@ -46,6 +51,8 @@ class Endpoint:
     api_key: t.Optional[str] = None
     prefix: str = ""
     mask: Mask = field(default_factory=Mask)
+    # Whether its connections outlive an answer, whatever its headers say; None until that was seen.
+    keeps_connections: t.Optional[bool] = None
 
     def request(self, method: str, path: str, payload: t.Any = None) -> bytes:
         """The bytes of one request."""
@@ -95,13 +102,15 @@ def _tls_context(params: t.Mapping[str, t.Any]) -> ssl.SSLContext:
 class Connection(asyncio.Protocol):
     """One connection; one request at a time, never repeated."""
 
-    def __init__(self) -> None:
+    def __init__(self, server: Endpoint) -> None:
+        self.server = server
         self.reusable = False
         self.idle_since = 0.0
         self._transport: t.Any = None
         self._reader = ResponseReader()
         self._sink: t.Optional[BodySink] = None
         self._answered: t.Optional[asyncio.Future[ResponseReader]] = None
+        self._ended = asyncio.Event()
 
     @classmethod
     async def open(cls, server: Endpoint) -> Connection:
@@ -113,7 +122,9 @@ class Connection(asyncio.Protocol):
         name = server.host if server.tls else None
         try:
             dummy, connection = await asyncio.wait_for(
-                loop.create_connection(cls, server.host, server.port, ssl=server.tls, server_hostname=name),
+                loop.create_connection(
+                    lambda: cls(server), server.host, server.port, ssl=server.tls, server_hostname=name
+                ),
                 _CONNECT_TIMEOUT,
             )
         except (OSError, asyncio.TimeoutError, EOFError) as exc:
@@ -152,6 +163,27 @@ class Connection(asyncio.Protocol):
             self.close()
         return reader
 
+    async def see_whether_it_stays(self) -> None:
+        """Learn whether the server keeps its connections: some say so and close each after its answer."""
+        if self.reusable and self.server.keeps_connections is None:
+            try:
+                await asyncio.wait_for(self._ended.wait(), _CLOSES_WITHIN)
+            except asyncio.TimeoutError:
+                self.server.keeps_connections = True
+
+    def can_carry(self) -> bool:
+        """Whether another request may be sent here now."""
+        if not self.reusable or self._transport.is_closing():
+            return False
+        if self.idle_since and (
+            self.server.keeps_connections is False or time.monotonic() - self.idle_since > _MAX_IDLE
+        ):
+            return False
+        # Nothing was asked, so what can be read is the end of the connection, which the event loop has not told yet.
+        ready = select.poll()
+        ready.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not ready.poll(0)
+
     def close(self) -> None:
         """Cut the connection; a server then gives up a request that it still works on."""
         self.reusable = False
@@ -174,7 +206,10 @@ class Connection(asyncio.Protocol):
             self._answered.set_result(self._reader)
 
     def connection_lost(self, exc: t.Optional[Exception]) -> None:
+        if self.reusable and self.idle_since and time.monotonic() - self.idle_since < _MAX_IDLE:
+            self.server.keeps_connections = False
         self.reusable = False
+        self._ended.set()
         if self._answered is None or self._answered.done():
             return
         try:

@@ -21,8 +21,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils._request_sample impo
 from ansible_collections.llmops.sglang.plugins.module_utils._stream_answer import StreamAnswer
 
 _LAG_INTERVAL = 0.01
-# A server may close a connection that idles (uvicorn: after 5 s); one that idled longer than this is not used again.
-_MAX_IDLE = 1.0
 
 
 @dataclass
@@ -129,12 +127,14 @@ class LoadGenerator:
             for event in events.feed(data):
                 answer.feed(event, at)
 
+        connection = None
         try:
             connection = await self._connection()
+            if due is None:
+                # Nor is a handshake later on, where a server ends its connections.
+                sample.clock_start = sample.sent_at = time.monotonic()
             reader = await connection.exchange(request, take)
             sample.status = reader.status
-            if connection.reusable:
-                self._idle.append(connection)
             sample.error, sample.message = _judge(reader.status, reader.headers, bytes(refused), answer)
         except ExchangeError as exc:
             sample.error, sample.message = exc.kind, exc.msg
@@ -146,12 +146,21 @@ class LoadGenerator:
             sample.ended_at = time.monotonic()
             sample.message = self.server.mask.text(sample.message)[:300]
             _copy(answer, sample)
+        if connection is not None and connection.reusable:
+            await self._give_back(connection)
+
+    async def _give_back(self, connection: Connection) -> None:
+        try:
+            await connection.see_whether_it_stays()
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+        self._idle.append(connection)
 
     async def _connection(self) -> Connection:
         while self._idle:
             connection = self._idle.pop()
-            fresh = not connection.idle_since or time.monotonic() - connection.idle_since < _MAX_IDLE
-            if connection.reusable and fresh:
+            if connection.can_carry():
                 return connection
             connection.close()
         return await Connection.open(self.server)

@@ -14,10 +14,13 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 TEMPLATE_TOKENS = 12
 TEMPLATE_PREFIX = 7
+# Endings that also mark the end of the body.
+UNFRAMED = ("http_1.0", "until_eof")
 
 
 @dataclass
@@ -34,6 +37,7 @@ class Settings:
     fault_every: int = 4
     cached: str = "prefix"  # prefix, all, none, silent
     running_extra: int = 0
+    ending: str = ""  # how a connection ends after a stream: close, http_1.0, until_eof, silent, or a number of streams
     api_key: str = ""
     version: str = "0.5.15.post1"
 
@@ -47,6 +51,7 @@ class Server:
         self.totals = {"requests": 0, "tokens": 0, "verify": 0}
         self.prompts: list = []
         self.flushes = 0
+        self.streams: dict = {}
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -130,13 +135,12 @@ class Server:
             plain(writer, 500, {"object": "error", "message": "internal", "code": 500})
             return True
         answer = Answer(self, path, body, wanted, TEMPLATE_TOKENS + len(text) // 4, self.cached_tokens(text), fault)
-        writer.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
-        )
+        writer.write(stream_head(s.ending))
         entry = {"number": number, "arrived": arrived, "sent": [], "wanted": wanted, "text": text[:80]}
         self.truth.append(entry)
+        frame = bare if s.ending in UNFRAMED else raw
         if "messages" in body:
-            send(writer, answer.role())
+            send(writer, answer.role(), frame)
         for index, tokens in enumerate(answer.chunks()):
             due = arrived + s.ttft + index * s.step
             await asyncio.sleep(max(0, due - time.monotonic()))
@@ -146,21 +150,33 @@ class Server:
             if fault == "drip" and index == 3:
                 await asyncio.sleep(3600)
             if fault == "in_band_error" and index == 3:
-                send(writer, {"error": {"message": "boom", "type": "internal", "code": 500}})
+                send(writer, {"error": {"message": "boom", "type": "internal", "code": 500}}, frame)
                 break
-            send(writer, answer.chunk(tokens))
+            send(writer, answer.chunk(tokens), frame)
             entry["sent"].append([time.monotonic(), tokens])
         else:
             for last in answer.endings():
-                send(writer, last)
+                send(writer, last, frame)
             self.totals["requests"] += 1
             self.totals["tokens"] += answer.done
             self.totals["verify"] += answer.verify
         if fault != "no_done":
-            raw(writer, b"data: [DONE]\n\n")
+            frame(writer, b"data: [DONE]\n\n")
+        if s.ending in UNFRAMED:
+            return False
         writer.write(b"0\r\n\r\n")
         await writer.drain()
-        return True
+        if s.ending == "silent":
+            # As an engine does that has to look after its thread first.
+            await asyncio.sleep(0.002)
+        return self.stays(writer)
+
+    def stays(self, writer: asyncio.StreamWriter) -> bool:
+        """Whether the connection is kept after this stream."""
+        port = writer.get_extra_info("peername")[1]
+        self.streams[port] = self.streams.get(port, 0) + 1
+        ending = self.settings.ending
+        return ending == "" or (ending.isdigit() and self.streams[port] % int(ending) > 0)
 
 
 class Answer:
@@ -238,12 +254,23 @@ def common(a: str, b: str) -> int:
     return len(os.path.commonprefix([a, b]))
 
 
-def send(writer: asyncio.StreamWriter, event: dict) -> None:
-    raw(writer, b"data: " + json.dumps(event).encode() + b"\n\n")
-
-
 def raw(writer: asyncio.StreamWriter, data: bytes) -> None:
     writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+
+def stream_head(ending: str) -> bytes:
+    version = "1.0" if ending == "http_1.0" else "1.1"
+    framing = "" if ending in UNFRAMED else "transfer-encoding: chunked\r\n"
+    says = {"close": "connection: Close, TE\r\n", "silent": "keep-alive: timeout=5, max=100\r\n"}.get(ending, "")
+    return f"HTTP/{version} 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n{framing}{says}\r\n".encode()
+
+
+def send(writer: asyncio.StreamWriter, event: dict, frame: Callable = raw) -> None:
+    frame(writer, b"data: " + json.dumps(event).encode() + b"\n\n")
+
+
+def bare(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(data)
 
 
 def plain(writer: asyncio.StreamWriter, status: int, body: object) -> None:

@@ -90,6 +90,32 @@ def test_a_stream_is_busy_from_one_request_to_the_next_on_one_connection():
     assert [sample.error for sample in load.samples] == [""] * 20
 
 
+@pytest.mark.parametrize("streams", [1, 3])
+@pytest.mark.parametrize("ending", ["close", "http_1.0", "until_eof", "silent", "1"])
+def test_a_connection_that_the_server_ends_after_a_stream_is_no_failed_request(ending, streams):
+    with serving(ttft=0.0, step=0.0, ending=ending) as server:
+        load = generator(server).closed_loop([body(max_tokens=8)] * 12, streams)
+        assert len(server.truth()["requests"]) == 12
+    assert [sample.error for sample in load.samples] == [""] * 12
+
+
+def test_what_is_learnt_of_a_server_holds_for_the_next_load():
+    with serving(ttft=0.0, step=0.0, ending="silent") as server:
+        one = generator(server)
+        one.closed_loop([body(max_tokens=8)], 1)
+        assert one.server.keeps_connections is False
+        load = LoadGenerator(one.server, "chat", 60).closed_loop([body(max_tokens=8)] * 8, 4)
+    assert [sample.error for sample in load.samples] == [""] * 8
+
+
+def test_a_connection_that_ended_while_it_idled_is_not_used():
+    with serving(ttft=0.0, step=0.0, ending="2") as server:
+        one = generator(server)
+        one.server.keeps_connections = True
+        load = one.open_loop([body(max_tokens=8)] * 6, [0.1 * index for index in range(6)])
+    assert [sample.error for sample in load.samples] == [""] * 6
+
+
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
