@@ -20,8 +20,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._request_sample impo
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 
 _WARMUP_TOKENS = 32
-_CALIBRATION_STEPS = 5
-_SLOW_PROMPT = 0.3
+# Prompts of each round where only an answer tells how many tokens a prompt has: a few, for the server computes each.
+_CALIBRATION_ROUNDS = (2, 4, 4)
 _IDLE_WAIT = 15.0
 _COUNTER_WAIT = 3.0
 _RUNNING_INTERVAL = 1.0
@@ -72,6 +72,8 @@ class Learnt:
     characters: dict[str, int] = field(default_factory=dict)
     overhead: t.Optional[int] = None
     shared_prefix: int = 0
+    # Tokens of a prompt beside those that the server's tokenizer finds in its text; None where it offers none.
+    beside_text: t.Optional[int] = None
 
 
 @dataclass
@@ -203,16 +205,11 @@ class CellRunner:
             return None
         known = self.learnt.characters.get(str(plan.context))
         calibration = Calibration(plan.context, known)
-        if known:
+        if known or self.learnt.beside_text is not None:
             return calibration
-        count = 2
-        for dummy in range(_CALIBRATION_STEPS):
+        for count in _CALIBRATION_ROUNDS:
             bodies = [self._body(self._prompt(calibration), 1) for dummy in range(count)]
-            began = time.monotonic()
             samples = self._generator().closed_loop(bodies, min(count, plan.concurrency or count)).samples
-            # Short prompts vary most, so their mean needs more of them; a slow server is asked for fewer.
-            slow = (time.monotonic() - began) / count > _SLOW_PROMPT
-            count = 8 if plan.context <= 128 and not slow else 4
             counts = [s.prompt_tokens for s in samples if s.prompt_tokens]
             if not counts:
                 return calibration
@@ -230,6 +227,8 @@ class CellRunner:
             if not sample.prompt_tokens:
                 return
             self.learnt.overhead = sample.prompt_tokens - 1
+            alone = self.side.count_tokens(text, self.settings.model)
+            self.learnt.beside_text = None if alone is None else sample.prompt_tokens - alone
             cached = sample.cached_tokens
             if cached is None:
                 cached = int(self._counted_since(counters, 1).cached_tokens or 0)
@@ -285,7 +284,18 @@ class CellRunner:
         return LoadGenerator(self.side.server, self.settings.api, self.settings.cell_timeout, beside)
 
     def _prompt(self, calibration: t.Optional[Calibration]) -> str:
-        return self.prompts.make(calibration.characters if calibration else 0)
+        beside = self.learnt.beside_text
+        if calibration is None or beside is None:
+            return self.prompts.make(calibration.characters if calibration else 0)
+
+        def count(text: str) -> t.Optional[int]:
+            alone = self.side.count_tokens(text, self.settings.model)
+            return None if alone is None else alone + beside
+
+        text = self.prompts.fit(calibration.wanted, calibration.characters, count)
+        # The next one is tried at this one's length first.
+        calibration.characters = self.learnt.characters[str(calibration.wanted)] = len(text)
+        return text
 
     def _body(self, prompt: str, max_tokens: int) -> dict[str, t.Any]:
         """The request of the settings' route."""

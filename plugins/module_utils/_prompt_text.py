@@ -30,6 +30,9 @@ _CODE_MODULES = ("argparse", "asyncio.base_events", "configparser", "difflib", "
                  "logging", "optparse", "pathlib", "shutil", "subprocess", "tarfile", "textwrap", "urllib.parse", "zipfile")  # fmt: skip
 _FIRST_GUESS = 4.0
 _TOLERANCE = 0.02
+# Of one prompt, where each is counted. A few tries bring it within a token.
+_PROMPT_TOLERANCE = 0.005
+_PROMPT_TRIES = 6
 
 
 class PromptText:
@@ -61,11 +64,39 @@ class PromptText:
         if self.prompts:
             body = self.prompts[number % len(self.prompts)]
         else:
-            kind = number % len(_TASKS)
-            source = self._code if kind == _CODE_TASK else self._prose
-            body = _TASKS[kind] + _passage(source, self._random, max(0, characters - len(head) - len(_TASKS[kind])))
+            task, source = self._kind(number)
+            body = task + _passage(source, self._random, max(0, characters - len(head) - len(task)))
         self._digest.update(body.encode("utf-8"))
         return head + body
+
+    def fit(self, wanted: int, characters: t.Optional[int], count: t.Callable[[str], t.Optional[int]]) -> str:
+        """The next prompt, cut where it has *wanted* tokens by *count*, which gives ``None`` where it cannot tell.
+
+        :arg characters: the length to try first.
+        """
+        number, self._number = self._number, self._number + 1
+        head = self._start(number)
+        task, source = self._kind(number)
+        start = source.find(" ", self._random.randrange(max(1, len(source)))) + 1
+        whole = head + task + source[start:] + source[:start]
+        tries = Calibration(wanted, characters, _PROMPT_TOLERANCE)
+        found: list[tuple[float, str]] = []
+        while len(found) < _PROMPT_TRIES and not tries.done:
+            text = whole[: max(len(head), tries.characters)].rstrip()
+            tokens = count(text)
+            if tokens is None:
+                found.append((1.0, text))
+                break
+            tries.learn(tokens)
+            found.append((tries.off, text))
+        text = min(found)[1]
+        self._digest.update(text[len(head) :].encode("utf-8"))
+        return text
+
+    def _kind(self, number: int) -> tuple[str, str]:
+        """What to do, and the source of the text to do it with."""
+        kind = number % len(_TASKS)
+        return _TASKS[kind], self._code if kind == _CODE_TASK else self._prose
 
     def _start(self, number: int) -> str:
         # The first letters differ from prompt to prompt: a radix cache matches token by token from the start.
@@ -79,8 +110,9 @@ _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 class Calibration:
     """How many characters a prompt needs for a number of tokens, learnt from the server's own counts."""
 
-    def __init__(self, wanted: int, characters: t.Optional[int] = None) -> None:
+    def __init__(self, wanted: int, characters: t.Optional[int] = None, tolerance: float = _TOLERANCE) -> None:
         self.wanted = wanted
+        self.tolerance = tolerance
         self.characters = characters or max(1, round(wanted * _FIRST_GUESS))
         self.tries: list[tuple[int, float]] = []
 
@@ -92,7 +124,7 @@ class Calibration:
     @property
     def done(self) -> bool:
         """Whether the last count is near enough."""
-        return self.off <= _TOLERANCE
+        return self.off <= self.tolerance
 
     def learn(self, tokens: float) -> None:
         """Note the (mean) count of prompts of the present length, and choose the length for the next ones."""

@@ -20,6 +20,8 @@ _COUNTERS = {
     "verify_steps": "sglang:spec_verify_calls_total",
     "cached_tokens": "sglang:cached_tokens_total",
 }
+# Routes that take text apart, and the name that they give it: SGLang and vLLM, older SGLang, llama.cpp.
+_TOKENIZERS = (("/tokenize", "prompt"), ("/v1/tokenize", "prompt"), ("/tokenize", "content"))
 _RUNNING = ("sglang:num_running_reqs", "sglang:num_queue_reqs")
 
 
@@ -29,6 +31,7 @@ class ServerSide:
     def __init__(self, server: Endpoint, timeout: float = 10.0) -> None:
         self.server = server
         self.timeout = timeout
+        self._tokenizers = list(_TOKENIZERS)
 
     def get(self, path: str) -> t.Optional[tuple[int, t.Any]]:
         """Status and decoded JSON (``None`` where it is none) of *path*; ``None`` where nothing answered in time."""
@@ -43,6 +46,19 @@ class ServerSide:
         """Empty the prefix cache: whether the server did it; ``None`` where it has no such route."""
         answer = asyncio.run(self._ask("POST", "/flush_cache"))
         return None if answer is None or answer[0] in (404, 405, 501) else answer[0] == 200
+
+    def count_tokens(self, text: str, model: t.Optional[str]) -> t.Optional[int]:
+        """Tokens of *text* alone, by the server's own tokenizer; ``None`` where it has no route for that."""
+        while self._tokenizers:
+            path, name = self._tokenizers[0]
+            payload = {name: text, **({"model": model} if model else {})}
+            decoded = _json_200(asyncio.run(self._ask("POST", path, payload)))
+            tokens = decoded.get("tokens") if isinstance(decoded, dict) else None
+            # llama.cpp finds no tokens in a text of another name.
+            if isinstance(tokens, list) and tokens:
+                return len(tokens)
+            del self._tokenizers[0]
+        return None
 
     def counters(self) -> Counters:
         """The lifetime counters of ``/metrics``, summed over all ranks and labels."""
@@ -66,9 +82,9 @@ class ServerSide:
         answer = await self._ask("GET", "/metrics")
         return metric_sums(answer[1].decode("utf-8", "replace")) if answer and answer[0] == 200 else {}
 
-    async def _ask(self, method: str, path: str) -> t.Optional[tuple[int, bytes]]:
+    async def _ask(self, method: str, path: str, payload: t.Any = None) -> t.Optional[tuple[int, bytes]]:
         try:
-            return await ask(self.server, method, path, timeout=self.timeout)
+            return await ask(self.server, method, path, payload, timeout=self.timeout)
         except ExchangeError:
             return None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,6 +20,8 @@ from dataclasses import dataclass, field
 
 TEMPLATE_TOKENS = 12
 TEMPLATE_PREFIX = 7
+TOKENIZERS = {"sglang": ("/tokenize", "prompt"), "v1": ("/v1/tokenize", "prompt"), "llama": ("/tokenize", "content")}
+PIECES = re.compile(r"[A-Za-z]{1,4}|\d|\s+|[^A-Za-z\d\s]")
 # Endings that also mark the end of the body.
 UNFRAMED = ("http_1.0", "until_eof")
 
@@ -37,6 +40,8 @@ class Settings:
     fault_every: int = 4
     cached: str = "prefix"  # prefix, all, none, silent
     running_extra: int = 0
+    tokenizer: str = ""  # its route: sglang, v1, llama, or none
+    words: bool = False  # a token is a word or a part of one, not four characters
     ending: str = ""  # how a connection ends after a stream: close, http_1.0, until_eof, silent, or a number of streams
     api_key: str = ""
     version: str = "0.5.15.post1"
@@ -52,6 +57,7 @@ class Server:
         self.prompts: list = []
         self.flushes = 0
         self.streams: dict = {}
+        self.tokenized = 0
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -82,14 +88,21 @@ class Server:
             finally:
                 self.running -= 1
         else:
-            self.aside(method, path, writer)
+            self.aside(method, path, writer, body)
         await writer.drain()
         return True
 
-    def aside(self, method: str, path: str, writer: asyncio.StreamWriter) -> None:
+    def tokens(self, text: str) -> int:
+        return len(PIECES.findall(text)) if self.settings.words else len(text) // 4
+
+    def aside(self, method: str, path: str, writer: asyncio.StreamWriter, body: bytes) -> None:
+        route, key = TOKENIZERS.get(self.settings.tokenizer, ("", ""))
         running = self.running + self.settings.running_extra
         if path == "/v1/models":
             plain(writer, 200, {"object": "list", "data": [{"id": "fake"}]})
+        elif path == route:
+            self.tokenized += 1
+            plain(writer, 200, {"tokens": [1] * self.tokens(json.loads(body).get(key, ""))})
         elif path == "/server_info":
             plain(writer, 200, {"version": self.settings.version, "model_path": "/models/fake"})
         elif path == "/v1/loads":
@@ -101,7 +114,7 @@ class Server:
         elif path == "/metrics" and self.settings.metrics:
             plain(writer, 200, self.metrics())
         elif path == "/truth":
-            plain(writer, 200, {"requests": self.truth, "flushes": self.flushes})
+            plain(writer, 200, {"requests": self.truth, "flushes": self.flushes, "tokenized": self.tokenized})
         else:
             plain(writer, 404, {"detail": "Not Found"})
 
@@ -117,7 +130,7 @@ class Server:
         mode = self.settings.cached
         if mode == "silent":
             return None
-        prompt = TEMPLATE_TOKENS + len(text) // 4
+        prompt = TEMPLATE_TOKENS + self.tokens(text)
         if mode == "all":
             return prompt - 1
         best = max((common(text, old) for old in self.prompts), default=-1)
@@ -134,7 +147,7 @@ class Server:
         if fault == "http_500":
             plain(writer, 500, {"object": "error", "message": "internal", "code": 500})
             return True
-        answer = Answer(self, path, body, wanted, TEMPLATE_TOKENS + len(text) // 4, self.cached_tokens(text), fault)
+        answer = Answer(self, path, body, wanted, TEMPLATE_TOKENS + self.tokens(text), self.cached_tokens(text), fault)
         writer.write(stream_head(s.ending))
         entry = {"number": number, "arrived": arrived, "sent": [], "wanted": wanted, "text": text[:80]}
         self.truth.append(entry)

@@ -87,6 +87,28 @@ def test_a_good_cell_is_valid_and_tells_what_it_measured():
     assert learnt.overhead == 11
 
 
+@pytest.mark.parametrize("route", ["sglang", "v1", "llama"])
+@pytest.mark.parametrize("context", [60, 1000])
+def test_each_prompt_has_its_length_where_the_server_tokenizes(route, context):
+    learnt, plan = Learnt(), CellPlan(context, 2, 1, 6, 2)
+    with cell(plan, learnt=learnt, tokenizer=route, words=True, step=0.0) as (measure, fake):
+        found, rows = measure()
+        truth = fake.truth()
+    assert found["valid"]
+    assert [row["prompt_tokens"] for row in rows] == pytest.approx([context] * 6, abs=context * 0.02)
+    # No prompt was computed but for the template, the warm-up and the load.
+    assert len(truth["requests"]) == 2 + 2 + 6
+    assert truth["tokenized"] <= 2 + 8 * 6 and learnt.beside_text == 12
+
+
+def test_few_prompts_are_computed_where_only_an_answer_tells_their_length():
+    with cell(CellPlan(60, 2, 1, 6, 2), words=True, step=0.0) as (measure, fake):
+        found, rows = measure()
+        truth = fake.truth()
+    assert found["valid"] and found["prompt_tokens"]["mean"] == pytest.approx(60, abs=6)
+    assert len(truth["requests"]) <= 2 + 10 + 2 + 6
+
+
 @pytest.mark.parametrize("api", ["completions", "generate"])
 def test_the_other_routes(api):
     with cell(settings={"api": api}, spec=True) as (measure, dummy):

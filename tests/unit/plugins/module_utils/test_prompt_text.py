@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
@@ -39,6 +40,25 @@ def test_texts_have_their_length_and_repeat_nothing(length):
 def test_prompts_of_the_user_are_used_as_they_are():
     prompts = PromptText("0", "s", ["one", "two"])
     assert [prompts.make(0).split(" ", 1)[1] for dummy in range(3)] == ["one", "two", "one"]
+
+
+@pytest.mark.parametrize("wanted", [60, 300, 4000])
+def test_a_counted_prompt_has_its_tokens_within_two_percent(wanted):
+    prompts, counted = PromptText("0", "s"), []
+
+    def count(text):
+        counted.append(text)
+        return 12 + len(re.findall(r"[A-Za-z]{1,4}|\d|\s+|[^A-Za-z\d\s]", text))
+
+    texts = [prompts.fit(wanted, None, count) for dummy in range(12)]
+    found = [count(text) for text in texts]
+    assert found == pytest.approx([wanted] * 12, abs=wanted * 0.02)
+    assert len(counted) <= 12 * 7
+    assert len({text[13:] for text in texts}) == 12
+
+
+def test_a_count_that_fails_leaves_the_length_that_is_known():
+    assert abs(len(PromptText("0", "s").fit(60, 240, lambda text: None)) - 240) < 10
 
 
 @pytest.mark.parametrize("rate", [0.18, 0.25, 0.5, 1.0])
