@@ -69,11 +69,12 @@ class Expectation:
     _good: t.Optional[_Match] = field(default=None, init=False)
     _bad: t.Optional[_Match] = field(default=None, init=False)
     _actuals: dict[str, Line] = field(default_factory=dict, init=False)
-    _over: bool = field(default=False, init=False)
+    # When the line that ends it was written; 0 while none was.
+    over_us: int = field(default=0, init=False)
 
     def feed(self, line: Line) -> None:
         """Look at one more line; lines come in the order of the journal."""
-        if self._over or not self._wants(line.source):
+        if self.over_us or not self._wants(line.source):
             return
         if isinstance(self.pattern, str):
             hit = self.pattern in line.text
@@ -82,7 +83,7 @@ class Expectation:
         if hit:
             self._note(line)
         if self.until and self.until.search(line.text):
-            self._over = True
+            self.over_us = line.timestamp_us
 
     def verdict(self, incomplete: str = "", why: str = "") -> Verdict:
         """Whether it holds by the lines so far.

@@ -16,9 +16,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import
     number,
     parse_rows,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 if t.TYPE_CHECKING:
-    from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
     from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 
 # sd-messages.h: a unit is being started, has started; journald suppressed messages, and has itself started.
@@ -57,6 +57,7 @@ class InvocationLog:
     covers_start: bool = False
     suppressed: int = 0
     journald_restarts: int = 0
+    journald_restarted_us: int = 0
     withheld: int = 0
     other_units: set[str] = field(default_factory=set)
     complaint: str = ""
@@ -265,7 +266,9 @@ class InvocationReader:
                 if row.get("OBJECT_SYSTEMD_INVOCATION_ID") == log.invocation_id or not younger:
                     log.suppressed += self._dropped(row)
             elif row.get("MESSAGE_ID") == JOURNALD_STARTED and row.get("_TRANSPORT") == "driver":
-                log.journald_restarts += 0 if younger or not self._aside_cursor else 1
+                if not younger and self._aside_cursor:
+                    log.journald_restarts += 1
+                    log.journald_restarted_us = log.journald_restarted_us or number(row, "__REALTIME_TIMESTAMP")
             elif self.journal.unit_of(row) != log.unit:
                 continue
             elif not invocation:
@@ -335,7 +338,9 @@ def log_tail(
         reader._take(row)
     reader.log.lines += reader._service.flush()
     texts = [line.text for line in reader.log.all_lines if line.text.strip()][-lines:]
-    return [cut(mask.text(text) if mask else text, 400) for text in texts]
+    # Without known secrets the mask still finds the keys that the server itself prints.
+    mask = mask or Mask()
+    return [cut(mask.text(text), 400) for text in texts]
 
 
 def cut(text: str, length: int) -> str:

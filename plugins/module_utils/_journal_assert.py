@@ -147,7 +147,12 @@ class Assertion:
         log = self.reader.log
         self._feed(log.unattributed)
         incomplete, why = self._incompleteness()
-        verdicts = [expectation.verdict(incomplete, why) for expectation in self.expectations]
+        lost_us = log.journald_restarted_us if incomplete == "log_truncated" and log.covers_start else 0
+        verdicts = [
+            # What ended before journald was restarted is whole.
+            expectation.verdict() if 0 < expectation.over_us < lost_us else expectation.verdict(incomplete, why)
+            for expectation in self.expectations
+        ]
         if self.manager and any(verdict.failure_class == "pattern_not_found" for verdict in verdicts):
             hidden = hidden_by_server(self.manager, self.unit)
             if hidden:

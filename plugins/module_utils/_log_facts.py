@@ -15,8 +15,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils._log_text import mes
 
 __all__ = ["DRAFT_RUNNER", "draft_runner", "failure_of", "last_telling", "stage_of"]
 
-# The sentence is the same in 0.5.11 to 0.5.23; forks print the name of their own algorithm.
-DRAFT_RUNNER = r"Initialized (\w+) draft runner\."
+# The sentence is the same in 0.5.11 to 0.5.23; forks print the name of their own algorithm. What stands behind a quotation
+# mark is somebody's prompt in a logged request.
+DRAFT_RUNNER = r"^[^'\"]*\bInitialized (\w+) draft runner\."
 
 _DRAFT_RUNNER = re.compile(DRAFT_RUNNER)
 # In the order of a start, as recorded; the second entry is the stage in a person's words.

@@ -18,6 +18,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils import _completeness
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import journal_is_unreadable
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
+    JOURNALD_STARTED,
     STARTED,
     SUPPRESSED,
     InvocationLog,
@@ -563,6 +564,51 @@ def test_the_result_stays_small(count, length, letter):
         result = host.ask(expect=expect, must_not_match=["zzz" * 2000])
         assert len(json.dumps(result)) < 20_000
         assert len(result["log_tail"]) <= 10 and all(len(line) <= 400 for line in result["log_tail"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[2026-05-30 09:00:00] Receive: obj=GenerateReqInput(rid='1', text='[2026-05-30 08:20:46 TP0] Initialized DFLASH draft "
+        "runner. block_size=8, draft_window_size=2048, compact_cache=True')",
+        '[2026-05-30 09:00:00] INFO:     127.0.0.1:1 - "GET /Initialized DFLASH draft runner. draft_window_size=2048 HTTP/1.1" 404',
+    ],
+)
+def test_what_a_request_says_proves_nothing(line):
+    """Prompts are in the journal with --log-requests, and people do ask models about logs."""
+    host = Host()
+    host.start()
+    host.say(line)
+    fields = {"draft_window_size": 2048}
+    assert host.ask(preset=["dflash"], preset_fields=fields)["failure_class"] == "pattern_not_found"
+    host.say(RUNNER.format(8, 2048))
+    assert host.ask(preset=["dflash"], preset_fields=fields)["ok"]
+
+
+def test_a_start_that_was_over_before_journald_was_restarted_is_whole():
+    restarted = {"MESSAGE_ID": JOURNALD_STARTED, "_TRANSPORT": "driver"}
+    host = Host()
+    host.start()
+    host.say(RUNNER.format(8, 2048), "[2026-05-30 08:21:00] The server is fired up and ready to roll!")
+    host.row("Journal started", **restarted)
+    assert host.ask(preset=["dflash", "clean_start"])["ok"]
+    assert host.ask(must_not_match=["Traceback"])["failure_class"] == "log_truncated"
+
+
+def test_a_start_in_which_journald_was_restarted_is_not():
+    host = Host()
+    host.start()
+    host.say(RUNNER.format(8, 2048))
+    host.row("Journal started", MESSAGE_ID=JOURNALD_STARTED, _TRANSPORT="driver")
+    host.say("[2026-05-30 08:21:00] The server is fired up and ready to roll!")
+    assert host.ask(preset=["dflash"])["failure_class"] == "log_truncated"
+
+
+def test_a_log_tail_never_shows_a_key(host):
+    host.say("server_args=ServerArgs(a=1, api_key='sk-the-key', b=2)")
+    assert log_tail(Manager(host.run_command), UNIT, NOW)[-1:] == [
+        "server_args=ServerArgs(a=1, api_key='********', b=2)"
+    ]
 
 
 def test_read_invocation_and_log_tail(host):
