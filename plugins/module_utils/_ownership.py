@@ -46,7 +46,7 @@ class Ownership:
         return self.several or self.owned == "no"
 
     def as_result(self) -> dict[str, t.Any]:
-        return {"pid": self.pid or None, "unit": self.unit, "cmdline": self.cmdline[:400], "owned": self.owned}
+        return {"pid": self.pid or None, "unit": self.unit, "cmdline": _cut(self.cmdline, 400), "owned": self.owned}
 
     def who(self) -> str:
         """The owner in words."""
@@ -55,7 +55,7 @@ class Ownership:
         return (
             f"process {self.pid}"
             + (f" of {self.unit}" if self.unit else "")
-            + f" ({self.cmdline[:120] or 'no command line'})"
+            + f" ({_cut(self.cmdline, 120) or 'no command line'})"
         )
 
 
@@ -83,8 +83,12 @@ def ownership(
         cmdline=one.cmdline,
         several=len(pids) > 1 and set(verdicts) != {"yes"},
         relic=verdicts[worst] == "no" and _relic(one, state, previous_invocation_id, proc),
-        others=", ".join(f"{o.pid or 'unknown'} ({o.unit or o.cmdline[:60]})" for o in found[:4]),
+        others=", ".join(f"{o.pid or 'unknown'} ({o.unit or _cut(o.cmdline, 60)})" for o in found[:4]),
     )
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def _owned(one: Listener, state: UnitState, proc: str, cgroup_root: str) -> str:

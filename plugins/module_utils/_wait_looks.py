@@ -180,7 +180,7 @@ class Looks:
             return
         if not self.options.require_owner:
             memory.warn(
-                f"The port's owner is not the unit's process for certain (owned: {owner.owned}, {owner.who()})."
+                f"The owner of port {self.host.port} is not the unit's process for certain (owned: {owner.owned}, {owner.who()})."
             )
             return
         memory.foreign_since = now if memory.foreign_since is None else memory.foreign_since
@@ -190,7 +190,7 @@ class Looks:
         if not suspect and age >= OWNER_GRACE:
             self._end(
                 "no_permission",
-                f"Who listens on the port of '{state.name}' cannot be read by this user: use become, "
+                f"Who listens on port {self.host.port} of '{state.name}' cannot be read by this user: use become, "
                 "or set require_owner to false.",
             )
         elif suspect and age >= FOREIGN_GRACE and not owner.relic:
@@ -203,15 +203,15 @@ class Looks:
         if owner.several:
             return (
                 "ambiguous_listener",
-                f"More than one process listens on the port of '{name}' ({owner.others}): which of them answers is left to "
-                "chance; stop the one that does not belong there.",
+                f"More than one process listens on port {self.host.port} of '{name}' ({owner.others}): which of them answers is "
+                "left to chance; stop the one that does not belong there.",
             )
         finding = self.host.failure(state) if state else None
         if finding and finding[0] == "port_in_use":
             return "port_in_use", self._cause(finding)
         return (
             "foreign_listener",
-            f"The port of '{name}' is held by {owner.who()}, which is not of the unit's current invocation (main process "
+            f"Port {self.host.port} of '{name}' is held by {owner.who()}, which is not of the unit's current invocation (main process "
             f"{state.main_pid if state else 0}): stop it.",
         )
 

@@ -45,6 +45,8 @@ def unit(active="active", sub="running", inv=Y, pid=100, restarts=0, load="loade
 class World:
     """Host, server and clock at once. Each part is a value, or a function of the seconds since the wait began."""
 
+    port = 30000
+
     def __init__(self, **parts):
         self.now = 1000.0
         self.parts = {

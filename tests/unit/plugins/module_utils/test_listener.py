@@ -22,7 +22,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
     process_stat,
     unit_of_cgroup,
 )
-from ansible_collections.llmops.sglang.plugins.module_utils._ownership import ownership
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, ownership
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
 X, Y = "a" * 32, "b" * 32
@@ -133,6 +133,14 @@ def test_a_process_of_another_unit(proc):
     found = own(proc)
     assert (found.owned, found.pid, found.unit, found.relic) == ("no", 77, "other.service", False)
     assert "process 77 of other.service (python old.py)" in found.who()
+
+
+def test_a_command_line_that_is_cut_ends_with_a_mark():
+    long = Ownership("no", 77, "", "python old.py " + "--flag value " * 40, others="")
+    assert long.who().endswith("…)") and len(long.who()) <= 140
+    shown = long.as_result()["cmdline"]
+    assert shown.endswith("…") and len(shown) <= 400
+    assert Ownership("no", 77, "", "x" * 120).who().endswith("xx)")
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def test_another_process_answers():
     world = World(unit=unit(), owner=THEIRS)
     verdict, memory, _took = fails(world, "foreign_listener", within=5, previous_invocation_id=X)
     assert "77" in verdict.msg and "other.service" in verdict.msg and memory.attempts == 0
+    assert f"Port {world.port} of " in verdict.msg
     assert memory.listener["owned"] == "no"
 
 
