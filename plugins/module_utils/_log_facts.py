@@ -40,6 +40,10 @@ _STAGES: tuple[tuple[t.Pattern[str], str], ...] = tuple(
 )
 _NOISE = re.compile(
     r'HTTP/1\.\d"|Ignore import error|UserWarning|DeprecationWarning|^\s|^$|warnings\.warn|^Traceback|\^\^\^|server_args='
+    # Remarks of each start, which tell nobody how far it has come or why it ends.
+    r"|Fail to set RLIMIT_|nvidia-smi not found|kill_process_tree called|generation config for|is deprecated and will be"
+    r"|Auto-detected template|chat template with detected content|is disabled because of|will fallback to|print_info:"
+    r"|above exception was the direct cause|handling of the above exception|^usage: |security: no API key"
 )
 _BAR = re.compile(r"\|[\s#▏▎▍▌▋▊▉█]*\|")
 _RATE = re.compile(r" ?\[[\d:?]+<[^\]]*\]")

@@ -91,6 +91,16 @@ def test_the_line_worth_showing(lines, shown):
     assert last_telling(lines) == (shown or ("compiling a kernel" if lines else ""))
 
 
+@pytest.mark.parametrize("file", sorted(LOGS.rglob("*.log")), ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_no_remark_of_a_recorded_start_is_shown(file):
+    lines = file.read_text(encoding="utf-8").splitlines()
+    shown = {last_telling(lines[:end]) for end in range(len(lines) + 1)}
+    for remark in (
+        "RLIMIT", "nvidia-smi", "kill_process_tree", "generation config", "template", "deprecated", "the above", "usage:",
+    ):  # fmt: skip
+        assert [line for line in shown if remark in line and "rror" not in line] == []
+
+
 def test_no_server_arguments_are_shown():
     assert last_telling(lines_of("healthy/0.5.15-dflash-no-window-api-key")[:8]).find("api_key") == -1
     assert last_telling(["[2026-05-30 08:20:46] server_args=ServerArgs(api_key='sk-1234')"]) == ""
