@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import math
 import os
 import platform
 import random
@@ -30,9 +31,11 @@ _CODE_MODULES = ("argparse", "asyncio.base_events", "configparser", "difflib", "
                  "logging", "optparse", "pathlib", "shutil", "subprocess", "tarfile", "textwrap", "urllib.parse", "zipfile")  # fmt: skip
 _FIRST_GUESS = 4.0
 _TOLERANCE = 0.02
-# Of one prompt, where each is counted. A few tries bring it within a token.
+# Of one prompt, where each is counted.
 _PROMPT_TOLERANCE = 0.005
-_PROMPT_TRIES = 6
+_PROMPT_TRIES = 8
+# A passage with a run of single tokens where its end should be has no end that fits.
+_PASSAGE_TRIES = 5
 
 
 class PromptText:
@@ -77,18 +80,12 @@ class PromptText:
         number, self._number = self._number, self._number + 1
         head = self._start(number)
         task, source = self._kind(number)
-        start = source.find(" ", self._random.randrange(max(1, len(source)))) + 1
-        whole = head + task + source[start:] + source[:start]
-        tries = Calibration(wanted, characters, _PROMPT_TOLERANCE)
         found: list[tuple[float, str]] = []
-        while len(found) < _PROMPT_TRIES and not tries.done:
-            text = whole[: max(len(head), tries.characters)].rstrip()
-            tokens = count(text)
-            if tokens is None:
-                found.append((1.0, text))
-                break
-            tries.learn(tokens)
-            found.append((tries.off, text))
+        while len(found) < _PASSAGE_TRIES and min(found, default=(1.0, ""))[0] > _TOLERANCE:
+            start = source.find(" ", self._random.randrange(max(1, len(source)))) + 1
+            whole = head + task + source[start:] + source[:start]
+            text, off = _cut(whole, len(head), wanted, characters or round(wanted * _FIRST_GUESS), count)
+            found.append((off / wanted, text))
         text = min(found)[1]
         self._digest.update(text[len(head) :].encode("utf-8"))
         return text
@@ -110,9 +107,8 @@ _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 class Calibration:
     """How many characters a prompt needs for a number of tokens, learnt from the server's own counts."""
 
-    def __init__(self, wanted: int, characters: t.Optional[int] = None, tolerance: float = _TOLERANCE) -> None:
+    def __init__(self, wanted: int, characters: t.Optional[int] = None) -> None:
         self.wanted = wanted
-        self.tolerance = tolerance
         self.characters = characters or max(1, round(wanted * _FIRST_GUESS))
         self.tries: list[tuple[int, float]] = []
 
@@ -124,7 +120,7 @@ class Calibration:
     @property
     def done(self) -> bool:
         """Whether the last count is near enough."""
-        return self.off <= self.tolerance
+        return self.off <= _TOLERANCE
 
     def learn(self, tokens: float) -> None:
         """Note the (mean) count of prompts of the present length, and choose the length for the next ones."""
@@ -143,6 +139,38 @@ class Calibration:
                 return (t1 - t0) / (c1 - c0)
         characters, tokens = self.tries[-1]
         return min(4.0, max(0.05, tokens / max(1, characters)))
+
+
+def _cut(
+    whole: str, fewest: int, wanted: int, characters: int, count: t.Callable[[str], t.Optional[int]]
+) -> tuple[str, float]:
+    """The start of *whole* whose count is nearest to *wanted*, and how far it is from it; at least *fewest* characters.
+
+    *characters* is tried first. Where nothing is counted, that is as good as any.
+    """
+    best, off = whole[: max(fewest, characters)].rstrip(), float("inf")
+    short: t.Optional[tuple[int, int]] = None
+    long: t.Optional[tuple[int, int]] = None
+    for dummy in range(_PROMPT_TRIES):
+        characters = max(fewest, characters)
+        text = whole[:characters].rstrip()
+        tokens = count(text)
+        if tokens is None:
+            return best, 0.0 if math.isinf(off) else off
+        if abs(tokens - wanted) < off:
+            best, off = text, abs(tokens - wanted)
+        if off <= wanted * _PROMPT_TOLERANCE or (tokens > wanted and characters == fewest):
+            break
+        short, long = (short, (characters, tokens)) if tokens > wanted else ((characters, tokens), long)
+        if short and long:
+            # Text is uneven: between a prompt too short and one too long there is a better one, beyond them perhaps none.
+            share = (wanted - short[1]) / max(1, long[1] - short[1])
+            characters = min(max(round(short[0] + share * (long[0] - short[0])), short[0] + 1), long[0] - 1)
+            if characters <= short[0]:
+                break
+        else:
+            characters = max(1, round(characters * wanted / max(1, tokens)))
+    return best, off
 
 
 def _passage(source: str, generator: random.Random, length: int) -> str:
