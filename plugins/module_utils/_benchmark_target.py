@@ -9,13 +9,8 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _evidence
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
-    answering,
-    listening_sockets,
-    local_addresses,
-)
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Endpoint
-from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, ownership
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, owner_at
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
@@ -44,7 +39,13 @@ class BenchmarkTarget:
             return
         if state.running:
             owner = self._owner(state)
-            if owner.foreign:
+            if owner and owner.owned == "unknown":
+                raise Failure(
+                    "no_permission",
+                    f"Whose process answers at {self.side.server.host}:{self.side.server.port} cannot be told, so no figure would be "
+                    f"proved to be of '{self.name}': become root or the unit's user on its host, or set require_evidence to false.",
+                )
+            if owner and owner.foreign:
                 raise Failure(
                     "foreign_listener",
                     f"Port {self.side.server.port} is answered by {owner.who()} and not by the unit '{self.name}': end that "
@@ -58,17 +59,15 @@ class BenchmarkTarget:
             "to measure: start it and wait for generation first.",
         )
 
-    def _owner(self, state: UnitState) -> Ownership:
-        """Whose process answers; unknown where that is another machine."""
-        server = self.side.server
-        sockets = answering(listening_sockets(server.port) or [], local_addresses(server.host))
-        return ownership(sockets, state) if sockets else Ownership()
+    def _owner(self, state: UnitState) -> t.Optional[Ownership]:
+        return owner_at(self.side.server.host, self.side.server.port, state)
 
     def evidence(self) -> dict[str, t.Any]:
         """What runs now, and whether its acceptance is made up."""
         state = self.manager.show(self.name) if self.manager and self.name else None
         record = _evidence.collect(self.manager, self.name, self.side.get, state=state)
-        record["listener_owned"] = self._owner(state).owned if state is not None else "unknown"
+        owner = self._owner(state) if state is not None else None
+        record["listener_owned"] = owner.owned if owner else "unknown"
         if record.get("simulated_acceptance") is None and self.manager and self.name:
             # Another user's process hides its environment; the unit's settings are readable.
             record["simulated_acceptance"] = bool(

@@ -17,12 +17,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._coding_eval import 
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import BUILT_IN, CodingTask, parse_tasks
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, missing_dependency
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError
-from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
-    answering,
-    listening_sockets,
-    local_addresses,
-)
-from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, ownership
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import owner_at
 from ansible_collections.llmops.sglang.plugins.module_utils._record_file import (
     make_directory,
     record_name,
@@ -55,10 +50,11 @@ class CodingServer:
         self._client = HttpClient.from_params(params, base_url)
         self.mask = self._client.mask
         self._model: t.Optional[str] = params["model"]
+        self.owned, self.hidden = "unknown", False
 
     def evidence(self) -> dict[str, t.Any]:
         """What runs now."""
-        return _evidence.collect(self._manager, self._name, self._get)
+        return {**_evidence.collect(self._manager, self._name, self._get), "listener_owned": self.owned}
 
     def check_owner(self) -> None:
         """Refuse answers of a process that is not the unit's.
@@ -67,13 +63,12 @@ class CodingServer:
         """
         if not (self._manager and self._name) or self._client.through_proxy:
             return
-        client = self._client
-        sockets = answering(listening_sockets(client.port) or [], local_addresses(client.host))
-        owner = ownership(sockets, self._manager.show(self._name)) if sockets else Ownership()
-        if owner.foreign:
+        owner = owner_at(self._client.host, self._client.port, self._manager.show(self._name))
+        self.owned, self.hidden = (owner.owned, owner.owned == "unknown") if owner else ("unknown", False)
+        if owner and owner.foreign:
             raise Failure(
                 "foreign_listener",
-                f"Port {client.port} is answered by {owner.who()} and not by the unit '{self._name}': end that process, or give "
+                f"Port {self._client.port} is answered by {owner.who()} and not by the unit '{self._name}': end that process, or give "
                 "the unit another port.",
             )
 

@@ -12,10 +12,13 @@ from ansible_collections.llmops.sglang.plugins.module_utils._control_group impor
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
     Listener,
     ListeningSocket,
+    answering,
     descends_from,
     holders,
     inside,
     listeners,
+    listening_sockets,
+    local_addresses,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_environ
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import plain_invocation_id
@@ -57,6 +60,16 @@ class Ownership:
             + (f" of {self.unit}" if self.unit else "")
             + f" ({_cut(self.cmdline, 120) or 'no command line'})"
         )
+
+
+def owner_at(host: str, port: int, state: UnitState) -> Ownership | None:
+    """Whose process answers at an address: ``None`` where nobody listens there, unknown where it is not of this host."""
+    local = local_addresses(host)
+    found = listening_sockets(port) if local else None
+    if found is None:
+        return Ownership()
+    sockets = answering(found, local)
+    return ownership(sockets, state) if sockets else None
 
 
 def ownership(

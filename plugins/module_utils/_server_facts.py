@@ -182,6 +182,12 @@ def conflicts(
     return found
 
 
+def foreign_listener(who: str, base_url: str) -> dict[str, t.Any]:
+    """The conflict that another process than the unit's answers."""
+    msg = f"{base_url} is answered by {who} and not by the unit: what the server tells is of another process"
+    return _conflict("listener", {"url": base_url, "answered_by": who}, msg)
+
+
 def _conflict(subject: str, values: dict[str, t.Any], msg: str) -> dict[str, t.Any]:
     shown = ", ".join(f"{k}: {v}" for k, v in values.items()) if subject == "draft_window" else ""
     return {"subject": subject, "values": values, "msg": f"{msg} ({shown})" if shown else msg}

@@ -12,6 +12,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Draf
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import arguments_of
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import read_invocation
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import owner_at
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     Comparison,
     compare,
@@ -42,12 +43,18 @@ def report(manager: Manager, name: str, params: t.Mapping[str, t.Any]) -> dict[s
     evidence = _evidence.collect(
         manager, name, lambda path: (200, ask(path)) if ask(path) is not None else None, state=state
     )
+    asked = bool(argv or params.get("base_url")) and not client.through_proxy
+    owner = owner_at(client.host, client.port, state) if asked else None
+    evidence["listener_owned"] = owner.owned if owner else "unknown"
+    found = _server_facts.conflicts(unit, server, drafter, journal, window) if argv else []
+    if owner and owner.foreign:
+        found.append(_server_facts.foreign_listener(owner.who(), base_url))
     return {
         "unit": unit,
         "server": server,
         "drafter": drafter,
         "journal": journal,
-        "conflicts": _server_facts.conflicts(unit, server, drafter, journal, window) if argv else [],
+        "conflicts": mask.value(found),
         "evidence": mask.value(evidence),
     }
 

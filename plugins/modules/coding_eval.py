@@ -336,6 +336,10 @@ def run(module: AnsibleModule) -> dict[str, t.Any]:
     check_sandbox(sandbox)
     server.check_owner()
     before = server.evidence()
+    if server.hidden:
+        module.warn(
+            f"Whose process answers for '{name}' cannot be told by this user: the programs may be another server's."
+        )
     reports = evaluate(
         tasks,
         server.ask,

@@ -171,6 +171,21 @@ def test_programs_of_another_process_are_not_the_units(server):
         server.measure(base_url="http://127.0.0.1:32501"),
     ):
         assert result["failed"] and result["failure_class"] == "foreign_listener", result
+    hidden = server.module(
+        "benchmark_matrix",
+        user="operator",
+        name=server.name,
+        base_url="http://127.0.0.1:32501",
+        results_dir="/tmp/hidden",
+        contexts=[60],
+        concurrency=[1],
+    )
+    assert hidden["failed"] and hidden["failure_class"] == "no_permission", hidden
+    info = server.module("server_info", name=server.name, base_url="http://127.0.0.1:32501")
+    assert [conflict["subject"] for conflict in info["conflicts"]] == ["listener"]
+    assert info["evidence"]["listener_owned"] == "no"
+    own = server.module("server_info", name=server.name)
+    assert (own["conflicts"], own["evidence"]["listener_owned"]) == ([], "yes")
     server.shell(f"systemctl stop old-{server.name}")
 
 

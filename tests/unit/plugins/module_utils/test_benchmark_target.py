@@ -74,6 +74,13 @@ def test_another_process_on_the_port_is_not_measured(target):
     assert caught.value.failure_class == "foreign_listener" and "old.service" in caught.value.msg
 
 
+def test_a_process_that_cannot_be_told_is_not_measured(target):
+    with pytest.raises(Failure) as caught:
+        target(owner=Ownership("unknown"))
+    assert caught.value.failure_class == "no_permission" and "require_evidence" in caught.value.msg
+    assert target(required=False, owner=Ownership("unknown")).evidence()["listener_owned"] == "unknown"
+
+
 def test_without_proof_it_is_only_noted(target):
     found = target(required=False, owner=Ownership("no", 77)).evidence()
     assert (found["listener_owned"], found["invocation_id"]) == ("no", "a" * 32)
