@@ -23,8 +23,8 @@ CLONE = pathlib.Path(__file__).resolve().parent.parent
 BUILD = CLONE / ".build"
 # ansible-test wants the collection as real folders of these names, and nothing that git does not know.
 COPY = BUILD / "copy" / "ansible_collections" / "llmops" / "sglang"
-# Most tests wait for something: more of them at a time than there are cores, and those of a file by one worker.
-SIDE_BY_SIDE = ("-n", "4", "--dist", "loadfile")
+# Most tests wait for something: more of them at a time than there are cores.
+SIDE_BY_SIDE = ("-n", "4", "--dist", "worksteal")
 TARGET_PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
 
 
@@ -195,7 +195,7 @@ def integration(counts: Counts) -> None:
         print(f"Test hosts cannot be booted: {reason.stdout.strip() or reason.stderr.strip()}")
         counts.add("test hosts", 0, 1, 0)
         return
-    run_pytest("integration tests", counts, ["tests/integration"])
+    run_pytest("integration tests", counts, ["tests/integration"], extra=SIDE_BY_SIDE)
     run("molecule", counts, ["molecule", "test", "-s", "default"], environ={"HOSTS_OWNER_PID": str(os.getpid())})
 
 

@@ -45,7 +45,13 @@ def test_the_quick_demo_runs_as_a_user_with_lingering_and_leaves_nothing(host):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No test host can be booted" in done.stdout
     assert "units" in done.stdout or "your own systemd" in done.stdout
-    for word in ("field_mismatch", "no_such_unit", "Coding: ", ", 0 not run.", "Record: /home/operator/clone/tests/output/demo/quick/"):
+    for word in (
+        "field_mismatch",
+        "no_such_unit",
+        "Coding: ",
+        ", 0 not run.",
+        "Record: /home/operator/clone/tests/output/demo/quick/",
+    ):
         assert word in done.stdout
     left = host.ssh(
         "lone", "systemctl --user --all --plain list-units 'sglang-demo*' 'left-over*'", user="operator"

@@ -235,7 +235,7 @@ def test_a_set_is_made_where_systemd_is_process_one(hosts):
     left = hosts.ssh(
         "host1",
         "ls -d /run/llmops-hosts /root/inner.yml /sys/class/net/hosts-* /sys/fs/cgroup/system.slice/llmops-*; "
-        "pgrep --exact systemd-nspawn; systemctl --failed --no-legend",
+        "pgrep --exact systemd-nspawn; systemctl --failed --no-legend 'llmops-*'",
     )
     assert left.stdout == ""
 

@@ -123,8 +123,18 @@ def test_a_sandbox_that_does_not_start_is_no_failed_task(sandbox, monkeypatch):
     [
         (1, "", "", "ended without a word"),
         (124, "", "", "ended after 30 s"),
-        (1, "Running as unit: x.service\nJob for x failed.", "Starting x\nx: Failed with result 'y'.", "(Job for x failed.)"),
-        (1, "Running as unit: x.service", "Starting\nx: Failed to set up user namespacing: Busy\nx: Failed at step", "Busy)"),
+        (
+            1,
+            "Running as unit: x.service\nJob for x failed.",
+            "Starting x\nx: Failed with result 'y'.",
+            "(Job for x failed.)",
+        ),
+        (
+            1,
+            "Running as unit: x.service",
+            "Starting\nx: Failed to set up user namespacing: Busy\nx: Failed at step",
+            "Busy)",
+        ),
     ],
     ids=["nothing", "cut off", "systemd-run's word", "the journal's word"],
 )
