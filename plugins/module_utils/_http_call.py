@@ -74,12 +74,12 @@ class Call:
         thread.start()
         thread.join(self.timeout)
         # Taken before the cut, which the thread may see as an ordinary end.
-        answer, error = self.answer, self.error
+        answer, error, phase = self.answer, self.error, self.phase
         self._cut()
         if answer is not None:
             return answer
         if error is None:
-            raise HttpError("timeout", self._said(f"no whole answer within {self.timeout:g} s"), phase=self.phase)
+            raise HttpError("timeout", self._said(f"no whole answer within {self.timeout:g} s"), phase=phase)
         raise self._classified(error)
 
     def _cut(self) -> None:

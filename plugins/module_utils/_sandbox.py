@@ -161,7 +161,12 @@ class Sandbox:
             f"LimitCPU={int(seconds) + 1}",
         ]
         words = ["systemd-run", *(("--user",) if user else ()), "--wait", "--collect", "--pipe"]
-        words += [f"--unit={self._unit}", "--service-type=exec", *(word for setting in settings for word in ("-p", setting)), "--"]
+        words += [
+            f"--unit={self._unit}",
+            "--service-type=exec",
+            *(word for setting in settings for word in ("-p", setting)),
+            "--",
+        ]
         return [*words, *(_OWN_PROCESSES if user else ())]
 
 

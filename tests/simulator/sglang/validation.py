@@ -30,6 +30,10 @@ def _validation(detail, path):
     return BadRequest("1 validation error:\n  %s%s" % (detail, where), "Bad Request")
 
 
+def _unsupported(detail):
+    return BadRequest(f"1 validation error:\n  {detail} [{detail}]", "Bad Request")
+
+
 def parse_body(exchange):
     """The JSON object of an OpenAI request, or BadRequest."""
     kind = exchange.headers.get("content-type", "").split(";")[0].strip().lower()
@@ -38,8 +42,7 @@ def parse_body(exchange):
             "{'loc': ['header', 'content-type'], 'msg': \"Unsupported Media Type: Only 'application/json' is allowed\", "
             "'type': 'value_error'}"
         )
-        message = f"1 validation error:\n  {detail} [{detail}]"
-        raise BadRequest(message, "Bad Request")
+        raise _unsupported(detail)
     if not exchange.body:
         raise _validation(
             "{'type': 'missing', 'loc': ('body',), 'msg': 'Field required', 'input': None}", exchange.path

@@ -105,7 +105,8 @@ def test_few_prompts_are_computed_where_only_an_answer_tells_their_length():
     with cell(CellPlan(60, 2, 1, 6, 2), words=True, step=0.0) as (measure, fake):
         found, rows = measure()
         truth = fake.truth()
-    assert found["valid"] and found["prompt_tokens"]["mean"] == pytest.approx(60, abs=6)
+    # The text is the running Python's own, and of so few prompts one alone moves the mean.
+    assert found["valid"] and found["prompt_tokens"]["mean"] == pytest.approx(60, rel=0.25)
     assert len(truth["requests"]) <= 2 + 10 + 2 + 6
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pathlib
 
@@ -34,7 +35,7 @@ def usage(completion, prompt=7):
 def recorded(name, api):
     """What the reader makes of a recorded response."""
     response, events, answer = ResponseReader(), EventReader(), StreamAnswer(api)
-    for event in events.feed(response.feed((RECORDED / f"{name}.raw").read_bytes())):
+    for event in events.feed(response.feed(gzip.decompress((RECORDED / f"{name}.raw.gz").read_bytes()))):
         answer.feed(event, 1.0)
     assert response.complete
     return answer
