@@ -30,10 +30,6 @@ def _validation(detail, path):
     return BadRequest("1 validation error:\n  %s%s" % (detail, where), "Bad Request")
 
 
-def _unsupported(detail):
-    return BadRequest(f"1 validation error:\n  {detail} [{detail}]", "Bad Request")
-
-
 def parse_body(exchange):
     """The JSON object of an OpenAI request, or BadRequest."""
     kind = exchange.headers.get("content-type", "").split(";")[0].strip().lower()
@@ -42,11 +38,10 @@ def parse_body(exchange):
             "{'loc': ['header', 'content-type'], 'msg': \"Unsupported Media Type: Only 'application/json' is allowed\", "
             "'type': 'value_error'}"
         )
-        raise _unsupported(detail)
+        raise BadRequest(f"1 validation error:\n  {detail} [{detail}]", "Bad Request")
     if not exchange.body:
-        raise _validation(
-            "{'type': 'missing', 'loc': ('body',), 'msg': 'Field required', 'input': None}", exchange.path
-        )
+        missing = "{'type': 'missing', 'loc': ('body',), 'msg': 'Field required', 'input': None}"
+        raise _validation(missing, exchange.path)
     try:
         body = json.loads(exchange.body)
     except ValueError as error:
