@@ -160,8 +160,10 @@ def _write_names(upper: Upper, identity: Identity) -> None:
     # No name server: a dead one costs 10 s for each look-up that torch does at its start.
     upper.write("/etc/resolv.conf", "# a test host asks no name server\n")
     upper.write("/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n")
-    for path in ("/etc/fstab", "/etc/environment", "/root/.bashrc", "/root/.profile", "/root/.bash_profile"):
+    for path in ("/etc/fstab", "/etc/environment"):
         upper.write(path, "")
+    for name in (".bashrc", ".profile", ".bash_profile"):
+        upper.write(f"/root/{name}", "")
 
 
 def _write_units(upper: Upper, identity: Identity) -> None:
