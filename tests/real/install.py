@@ -239,7 +239,7 @@ class Plan:
         return lines + [f"MISSING: {problem}" for problem in self.problems]
 
 
-# Measured on x86_64: what a CUDA build of torch adds to each environment.
+# What a CUDA build of torch adds to each environment on x86_64, estimated from the sizes of its wheels.
 CUDA_FETCH_MB, CUDA_DISK_MB = 2700, 5000
 
 
