@@ -295,7 +295,7 @@ class Progress:
     def line(self) -> str:
         installed = len(list(self.directory.glob("lib/python*/site-packages/*.dist-info")))
         return (
-            f"{self.doing}; {self.fetched} packages fetched, {installed} of about {self.expected + 2} installed, "
+            f"{self.doing}; {self.fetched} packages fetched, {installed} of about {max(self.expected + 2, installed)} installed, "
             f"{megabytes(self.directory)} MB on disk"
         )
 
