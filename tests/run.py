@@ -195,7 +195,8 @@ def integration(counts: Counts) -> None:
         print(f"Test hosts cannot be booted: {reason.stdout.strip() or reason.stderr.strip()}")
         counts.add("test hosts", 0, 1, 0)
         return
-    run_pytest("integration tests", counts, ["tests/integration"], extra=SIDE_BY_SIDE)
+    run_pytest("integration tests", counts, ["tests/integration"], extra=(*SIDE_BY_SIDE, "-m", "not alone"))
+    run_pytest("integration tests that measure", counts, ["tests/integration"], extra=("-m", "alone"))
     run("molecule", counts, ["molecule", "test", "-s", "default"], environ={"HOSTS_OWNER_PID": str(os.getpid())})
 
 

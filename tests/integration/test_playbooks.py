@@ -30,7 +30,7 @@ class Site:
                 "block_size": 8,
             },
             # Slow steps: a busy machine must not look like a saturated client.
-            "server_environment": {"SIM_LOAD_SECONDS": "2", "SIM_PACE": "0.2", "SIM_STEP_MS": "80"},
+            "server_environment": {"SIM_LOAD_SECONDS": "2", "SIM_PACE": "0.2", "SIM_STEP_MS": "100"},
             "server_wait": {"timeout": 60, "require_speculation": True, "progress_interval": 1},
             "benchmark_results_dir": str(folder / "records"),
             "benchmark_label": "site",
@@ -81,6 +81,7 @@ def test_a_fresh_host_is_reviewed_without_being_touched(site):
     assert site.shell("systemctl show -P LoadState sglang-site") == "not-found"
 
 
+@pytest.mark.alone
 def test_the_main_job_and_then_nothing(site):
     first = site.run("site")
     assert first.returncode == 0, first.stdout + first.stderr
@@ -192,6 +193,7 @@ def test_restart_gives_another_proved_invocation(deployed):
     assert "host1 sglang-site: ready" in done.stdout
 
 
+@pytest.mark.alone
 def test_the_benchmark_alone_proves_first(deployed):
     done = deployed.run("benchmark", benchmark_coding=False)
     assert done.returncode == 0, done.stdout + done.stderr
