@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_proof import journal_proof
 from ansible_collections.llmops.sglang.plugins.module_utils._kept_help import kept_help
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     UNIT_FINGERPRINT,
@@ -114,6 +115,7 @@ class ServerUnit:
             "exec_start": _exec_start_value(text),
             "sglang_version": command.version,
             "speculative": self.mask.value(command.speculative),
+            "journal_proof": journal_proof(command.speculative),
             "flag_changes": self._flag_changes(old_argv, argv, command),
             "restart_required": self._restart_required(text, changed, secrets_changed),
             "diff": self._diff(before, text, secrets_changed),
@@ -152,6 +154,7 @@ class ServerUnit:
             "exec_start": "",
             "sglang_version": "",
             "speculative": {},
+            "journal_proof": journal_proof({}),
             "flag_changes": {"added": {}, "removed": {}, "changed": {}},
             "restart_required": False,
             "diff": self._diff(before, None, bool(secrets)),

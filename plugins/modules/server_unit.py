@@ -221,6 +221,21 @@ speculative:
   returned: success
   type: dict
   sample: {algorithm: DFLASH, draft_model_path: /models/drafter, draft_window_size: 2048, block_size: 8}
+journal_proof:
+  description:
+    - What M(llmops.sglang.journal_assert) must be asked of an invocation of this unit for its speculation to be proved.
+    - A window whose number is not known must at least be on.
+  returned: success
+  type: dict
+  sample: {preset: [dflash], preset_fields: {compact_cache: true, draft_window_size: 2048}}
+  contains:
+    preset:
+      description: V(dflash) where the server logs a draft runner, which DFLASH and its forks do; else empty.
+      type: list
+      elements: str
+    preset_fields:
+      description: The fields of its line, where a draft window is set.
+      type: dict
 flag_changes:
   description: How the arguments differ from those of the file before, by meaning; order and spelling do not count.
   returned: success

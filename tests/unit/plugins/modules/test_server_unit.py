@@ -105,6 +105,17 @@ def test_speculation_is_told_under_one_spelling(run, tmp_path, version, window):
     }
 
 
+def test_what_proves_the_speculation_is_said(run, tmp_path):
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    (draft / "config.json").write_text('{"block_size": 8, "sliding_window": 2048}')
+    dflash = {"algorithm": "DFLASH", "draft_model_path": str(draft), "draft_window_size": "trained"}
+    wanted = {"preset": ["dflash"], "preset_fields": {"compact_cache": True, "draft_window_size": 2048}}
+    for options in ({"check": True}, {}, {"style": "drop_in"}):
+        assert run(speculative=dflash, **options)["journal_proof"] == wanted
+    assert run()["journal_proof"] == run(state="absent")["journal_proof"] == {"preset": [], "preset_fields": {}}
+
+
 def test_speculation_is_told_wherever_it_was_set(run, tmp_path):
     as_args = {
         "speculative_algorithm": "DFLASH",

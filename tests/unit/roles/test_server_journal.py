@@ -1,0 +1,66 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role asks of the journal: what server_unit derived, and what the inventory asks on top."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
+PROOF = {"preset": ["dflash"], "preset_fields": {"compact_cache": True, "draft_window_size": 2048}}
+NOTHING = {"preset": [], "preset_fields": {}}
+
+
+def options(**variables):
+    loader = DataLoader()
+    files = [
+        loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
+        for folder in ("defaults", "vars")
+    ]
+    templar = Templar(loader, variables={**files[0], **files[1], **variables})
+    return templar.template(files[1]["server_journal_options"])
+
+
+def written(proof):
+    return {"server_unit_written": {"changed": False, "journal_proof": proof}}
+
+
+@pytest.mark.parametrize("proof", [PROOF, NOTHING])
+@pytest.mark.parametrize("journal", [{}, {"preset": None, "preset_fields": None}, {"timeout": 5}])
+def test_what_the_unit_says_of_its_speculation_is_asked(proof, journal):
+    assert options(**written(proof), server_journal=journal) == {**journal, **proof}
+
+
+@pytest.mark.parametrize(
+    ("preset", "together"),
+    [
+        (["clean_start"], ["dflash", "clean_start"]),
+        ("clean_start", ["dflash", "clean_start"]),
+        ("dflash,clean_start", ["dflash", "clean_start"]),
+        (["dflash"], ["dflash"]),
+    ],
+)
+def test_the_inventory_adds_presets(preset, together):
+    asked = options(**written(PROOF), server_journal={"preset": preset, "must_not_match": ["x"]})
+    assert asked == {**PROOF, "preset": together, "must_not_match": ["x"]}
+
+
+def test_the_inventory_adds_fields_and_has_the_last_word():
+    asked = options(
+        **written(PROOF), server_journal={"preset_fields": {"block_size": 8, "draft_window_size": {"min": 1024}}}
+    )
+    assert asked["preset_fields"] == {"compact_cache": True, "block_size": 8, "draft_window_size": {"min": 1024}}
+
+
+def test_an_empty_preset_asks_only_what_the_inventory_asks():
+    journal = {"preset": [], "expect": [{"contains": "ready"}]}
+    assert options(**written(PROOF), server_journal=journal) == {**journal, **NOTHING}
+
+
+@pytest.mark.parametrize(("algorithm", "preset"), [("dflash", ["dflash"]), ("EAGLE3", []), (None, [])])
+def test_where_the_unit_is_somebody_else_s_only_the_draft_runner_is_asked(algorithm, preset):
+    assert options(server_speculative={"algorithm": algorithm, "draft_window_size": 8}) == {**NOTHING, "preset": preset}
