@@ -79,7 +79,7 @@ class Call:
         if answer is not None:
             return answer
         if error is None:
-            raise HttpError("timeout", self._said(f"no whole answer within {self.timeout:g} s"), phase=phase)
+            raise HttpError("timeout", self.said(f"no whole answer within {self.timeout:g} s"), phase=phase)
         raise self._classified(error)
 
     def _cut(self) -> None:
@@ -135,7 +135,7 @@ class Call:
             if len(body) > self.max_body:
                 raise HttpError(
                     "bad_answer",
-                    self._said(f"the body is larger than {self.max_body} bytes"),
+                    self.said(f"the body is larger than {self.max_body} bytes"),
                     phase=self.phase,
                     status=response.status_code,
                 )
@@ -143,7 +143,8 @@ class Call:
                 break
         return bytes(body)
 
-    def _said(self, cause: str) -> str:
+    def said(self, cause: str) -> str:
+        """*cause* in a sentence that names the request, its proxy and how far it came; secrets masked."""
         proxy = self.proxies.get(self.url.split(":", 1)[0]) or self.proxies.get("all")
         through = f" through the proxy '{_without_password(proxy)}'" if proxy else ""
         where = {
@@ -159,7 +160,7 @@ class Call:
             return exc
         causes = list(_causes(exc))
         kind, cause = _kind_of(causes)
-        return HttpError(kind, self._said(cause or f"{type(exc).__name__}: {str(exc)[:200]}"), phase=self.phase)
+        return HttpError(kind, self.said(cause or f"{type(exc).__name__}: {str(exc)[:200]}"), phase=self.phase)
 
 
 def proxies_of(url: str) -> dict[str, str]:
@@ -188,7 +189,7 @@ def _kind_of(causes: list[BaseException]) -> tuple[str, str]:
         if isinstance(exc, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
             return "reset", "the connection ended within the TLS handshake"
         if isinstance(exc, ssl.SSLError):
-            return "tls_error", _tls_cause(exc)
+            return "tls_error", tls_cause(exc)
         if isinstance(exc, ConnectionRefusedError):
             return "refused", "connection refused, nothing listens there"
         if isinstance(exc, socket.gaierror):
@@ -215,12 +216,15 @@ def _kind_of(causes: list[BaseException]) -> tuple[str, str]:
     return "bad_answer", ""
 
 
-def _tls_cause(exc: ssl.SSLError) -> str:
+def tls_cause(exc: ssl.SSLError) -> str:
+    """What a TLS error means, in words."""
     reason = str(getattr(exc, "reason", "") or exc).replace("_", " ").lower()
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"the certificate is not accepted ({exc.verify_message})"
     if "wrong version number" in reason or "http request" in reason or "record layer" in reason:
         return "the port speaks plain text and the URL says https"
+    if "certificate required" in reason:
+        return "the server asks for a client certificate (options client_cert and client_key)"
     return f"TLS failed ({reason[:120]})"
 
 

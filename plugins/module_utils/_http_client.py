@@ -10,10 +10,12 @@ answer = client.send("POST", "/generate", {...}, timeout=60)  # Answer, whatever
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import ssl
 import sys
+import time
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import address_of
@@ -25,7 +27,13 @@ from ansible_collections.llmops.sglang.plugins.module_utils._http_answer import 
     failure_class_of_status,
     http_error,
 )
-from ansible_collections.llmops.sglang.plugins.module_utils._http_call import HAS_REQUESTS, Call, Target, proxies_of
+from ansible_collections.llmops.sglang.plugins.module_utils._http_call import (
+    HAS_REQUESTS,
+    Call,
+    Target,
+    proxies_of,
+    tls_cause,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, check_api_key, read_api_key
 
 __all__ = ["Answer", "HttpClient", "HttpError", "error_message", "failure_class_of_status", "http_error", "secrets_in"]
@@ -108,19 +116,52 @@ class HttpClient:
         until: stop reading once the body holds these bytes (the end mark of a server-sent stream).
         Raises HttpError where no whole answer came.
         """
-        return Call(self._target, method, self.url(path), payload, timeout, max_body, until).run()
+        call = Call(self._target, method, self.url(path), payload, timeout, max_body, until)
+        try:
+            return call.run()
+        except HttpError as exc:
+            left = timeout - (time.monotonic() - call.started)
+            refusal = self._tls_refusal(min(1.0, left)) if exc.kind == "reset" and left > 0 else ""
+            if not refusal:
+                raise
+            raise HttpError("tls_error", call.said(refusal), phase=exc.phase) from exc
 
     def speaks_tls(self, timeout: float = 2.0) -> bool:
         """Whether the port finishes a TLS handshake (certificates unchecked): plain text went to a TLS port."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
         try:
-            plain = socket.create_connection((self.host, self.port), timeout)
-            with plain, context.wrap_socket(plain, server_hostname=self.host):
+            with self._tls_connection(timeout):
                 return True
         except (OSError, ValueError):
             return False
+
+    def _tls_refusal(self, timeout: float) -> str:
+        """Why the server ends a TLS connection on which nothing was asked yet; empty where it does not.
+
+        TLS 1.3 refuses a client's certificate after the handshake: a request that is under way then may meet the
+        closed connection before the alert is read.
+        """
+        if self.scheme != "https" or self.through_proxy:
+            return ""
+        try:
+            with self._tls_connection(timeout) as connection:
+                connection.recv(1)
+        except ssl.SSLError as exc:
+            return "" if isinstance(exc, (ssl.SSLEOFError, ssl.SSLZeroReturnError)) else tls_cause(exc)
+        except (OSError, ValueError):
+            pass
+        return ""
+
+    @contextlib.contextmanager
+    def _tls_connection(self, timeout: float) -> t.Iterator[ssl.SSLSocket]:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        cert = self._target.cert
+        if cert:
+            context.load_cert_chain(*([cert] if isinstance(cert, str) else cert))
+        plain = socket.create_connection((self.host, self.port), timeout)
+        with plain, context.wrap_socket(plain, server_hostname=self.host) as secure:
+            yield secure
 
 
 def secrets_in(api_key: str | None, headers: t.Mapping[str, t.Any] | None) -> list[str]:

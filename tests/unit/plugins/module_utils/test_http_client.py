@@ -352,8 +352,26 @@ def test_tls_with_its_own_ca_and_client_certificate(stub, certificate, monkeypat
     assert HttpClient(mutual_url, ca_path=cert, client_cert=cert, client_key=key).json("GET", "/") == {}
     unaccepted = failing(HttpClient(url))
     assert unaccepted.kind == "tls_error" and "not accepted" in unaccepted.msg
-    assert failing(HttpClient(mutual_url, ca_path=cert)).kind == "tls_error"
+    unknown = failing(HttpClient(mutual_url, ca_path=cert))
+    assert unknown.kind == "tls_error" and "asks for a client certificate" in unknown.msg
     assert failing(HttpClient(url, ca_path="/nonexistent/ca.pem")).kind == "tls_error"
+
+
+def test_a_refused_certificate_is_told_when_the_connection_is_cut_before_its_alert_is_read(
+    stub, certificate, monkeypatch
+):
+    cert = str(certificate[0])
+
+    def late(call):
+        raise HttpError("reset", call.said("the connection was cut"), phase="before_headers")
+
+    monkeypatch.setattr(_http_client.Call, "run", late)
+    mutual = stub(whole(b"{}"), context=tls_context(certificate, cert))
+    error = failing(HttpClient(f"https://127.0.0.1:{mutual.port}", ca_path=cert))
+    assert (error.kind, error.failure_class) == ("tls_error", "tls_mismatch")
+    cut = stub(b"", context=tls_context(certificate))
+    assert failing(HttpClient(f"https://127.0.0.1:{cut.port}", ca_path=cert)).kind == "reset"
+    assert failing(HttpClient(f"http://127.0.0.1:{mutual.port}")).kind == "reset"
 
 
 def test_tls_to_a_plain_port_and_plain_to_a_tls_port(stub, certificate):
