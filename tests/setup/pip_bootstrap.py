@@ -11,9 +11,14 @@ import ensurepip
 import pathlib
 import runpy
 import sys
+import sysconfig
 
-wheel = next(pathlib.Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"))
+# Debian keeps the wheels that ensurepip takes in a folder of the system.
+folders = [pathlib.Path(ensurepip.__file__).parent / "_bundled", sysconfig.get_config_var("WHEEL_PKG_DIR")]
+wheels = [wheel for folder in filter(None, folders) for wheel in sorted(pathlib.Path(folder).glob("pip-*.whl"))]
+if not wheels:
+    sys.exit(f"{sys.executable} has no wheel of pip in {' or '.join(map(str, folders))}: install python3-venv.")
 words = [word for word in sys.argv[1:] if word not in ("--no-setuptools", "--no-wheel")]
-sys.path.insert(0, str(wheel))
+sys.path.insert(0, str(wheels[0]))
 sys.argv = ["pip", "install", "--no-deps", *words]
 runpy.run_module("pip", run_name="__main__", alter_sys=True)

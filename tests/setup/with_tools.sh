@@ -75,7 +75,8 @@ offer_pip_bootstrap() {
     local version target
     version=$("$tools/bin/python" "$setup/ansible_test_pip_version.py")
     target=$HOME/.ansible/test/cache/get_pip_${version//./_}.py
-    if [ ! -e "$target" ]; then
+    # One that somebody else put there stays; ours is renewed.
+    if [ ! -e "$target" ] || grep -q 'llmops.sglang contributors' "$target"; then
         mkdir -p "$(dirname "$target")"
         cp "$setup/pip_bootstrap.py" "$target"
     fi
