@@ -8,6 +8,7 @@ Each check is a command; a pytest run counts each of its tests, any other check 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import pathlib
 import shutil
@@ -150,16 +151,14 @@ def unit_tests(counts: Counts) -> None:
 
 def run_pytest_on_target(version: str, python: str, counts: Counts) -> None:
     """The module code's own tests under a Python that a target may have; the environment is kept between runs."""
-    key = f"target-{version}"
+    lock = CLONE / "tests" / "setup" / "target.lock"
+    key = f"target-{version}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
     venv = pathlib.Path(os.environ["LLMOPS_SGLANG_CACHE"]) / key
     if not (venv / ".complete").exists():
         shutil.rmtree(venv, ignore_errors=True)
         subprocess.run([python, "-m", "venv", str(venv)], check=True)
-        packages = ["pytest", "pytest-xdist", "hypothesis", "requests", "jmespath", "ansible-core"]
-        subprocess.run(
-            [str(venv / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *packages],
-            check=True,
-        )
+        install = [str(venv / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+        subprocess.run([*install, "-r", str(lock)], check=True)
         (venv / ".complete").touch()
     tests = ["tests/unit/plugins/module_utils", "tests/unit/plugins/modules"]
     title = f"unit tests of module code, Python {version}"
