@@ -8,11 +8,11 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import ansible_fork
 import yaml
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -121,28 +121,8 @@ def run_ansible(
     timeout: float = 600,
 ) -> subprocess.CompletedProcess:
     """Run ansible's "adhoc" or "playbook" program of this interpreter, with extra variables passed by a file."""
-    own = {
-        "ANSIBLE_CALLBACK_PLUGINS": str(pathlib.Path(__file__).parent / "callback_plugins"),
-        "ANSIBLE_CALLBACKS_ENABLED": "result_file",
-        "ANSIBLE_LOAD_CALLBACK_PLUGINS": "1",
-        "ANSIBLE_DEPRECATION_WARNINGS": "0",
-        "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0",
-        "ANSIBLE_LOCALHOST_WARNING": "0",
-        "ANSIBLE_HOST_KEY_CHECKING": "1",
-        "ANSIBLE_NOCOLOR": "1",
-        "ANSIBLE_PIPELINING": "1",
-        "ANSIBLE_RETRY_FILES_ENABLED": "0",
-    }
     with tempfile.NamedTemporaryFile("w", suffix=".json") as variables:
         json.dump(dict(extra_vars), variables)
         variables.flush()
-        return subprocess.run(
-            [sys.executable, "-m", "ansible", program, *words, "-e", f"@{variables.name}"],
-            cwd=REPOSITORY,
-            env={**os.environ, **own, **(environ or {})},
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=timeout,
-            check=False,
-        )
+        words = [*words, "-e", f"@{variables.name}"]
+        return ansible_fork.run(program, words, REPOSITORY, environ or {}, timeout)
