@@ -15,13 +15,15 @@ from ansible_collections.llmops.sglang.plugins.module_utils import _acceptance, 
 from ansible_collections.llmops.sglang.plugins.module_utils._acceptance import Acceptance, Counters
 from ansible_collections.llmops.sglang.plugins.module_utils._evidence import changes
 from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load, LoadGenerator, arrivals
-from ansible_collections.llmops.sglang.plugins.module_utils._prompt_text import Calibration, PromptText
+from ansible_collections.llmops.sglang.plugins.module_utils._prompt_fit import fit_by_answers, fit_by_tokenizer
+from ansible_collections.llmops.sglang.plugins.module_utils._prompt_text import PromptText
 from ansible_collections.llmops.sglang.plugins.module_utils._request_sample import RequestSample
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 
 _WARMUP_TOKENS = 32
-# Prompts of each round where only an answer tells how many tokens a prompt has: a few, for the server computes each.
-_CALIBRATION_ROUNDS = (2, 4, 4)
+# Of the first prompt whose tokens are counted.
+_PROBE_CHARACTERS = 400
+_FITTING_STREAMS = 8
 _IDLE_WAIT = 15.0
 _COUNTER_WAIT = 3.0
 _RUNNING_INTERVAL = 1.0
@@ -71,6 +73,7 @@ class Learnt:
 
     characters: dict[str, int] = field(default_factory=dict)
     overhead: t.Optional[int] = None
+    characters_per_token: float = 4.0
     shared_prefix: int = 0
     # Tokens of a prompt beside those that the server's tokenizer finds in its text; None where it offers none.
     beside_text: t.Optional[int] = None
@@ -119,14 +122,16 @@ class CellRunner:
     def measure(self, plan: CellPlan) -> tuple[dict[str, t.Any], list[dict[str, t.Any]]]:
         """The cell's record and its raw request rows."""
         before, began = self.evidence(), time.time()
-        self.prompts = self.new_prompts(f"before {plan.title}")
         foreign = not self._idle()
         flushed = self.side.flush_cache()
-        warmup = self._prepare(plan)
+        before_load, self.prompts = self.new_prompts(f"before {plan.title}"), self.new_prompts(plan.title)
+        if self.learnt.overhead is None:
+            self._probe_template(before_load)
+        texts = self._texts(plan)
+        warmup = self._warm_up(plan, before_load)
         foreign = not self._idle() or foreign
         counters = self.side.counters()
-        self.prompts = self.new_prompts(plan.title)
-        load, seen = self._load(plan)
+        load, seen = self._load(plan, [self._body(text, self.settings.max_tokens) for text in texts])
         delta = self._counted_since(counters, len(load.samples))
         after = self.evidence()
         foreign = foreign or seen.foreign or (delta.requests or 0) > len(load.samples)
@@ -186,47 +191,57 @@ class CellRunner:
         ]
         return [word for word, holds in found if holds]
 
-    def _prepare(self, plan: CellPlan) -> list[RequestSample]:
-        """Fit the prompts' length, and warm the server up at the cell's own concurrency with prompts of their own."""
-        if self.learnt.overhead is None:
-            self._probe_template()
-        calibration = self._calibration(plan)
-        streams = plan.concurrency or min(8, plan.warmup)
-        bodies = [
-            self._body(self._prompt(calibration), min(_WARMUP_TOKENS, self.settings.max_tokens))
-            for dummy in range(plan.warmup)
-        ]
+    def _texts(self, plan: CellPlan) -> list[str]:
+        """The prompts of the cell, each fitted to its tokens."""
+        wanted, learnt = plan.context, self.learnt
+        if wanted is None:
+            return [self.prompts.make(0) for dummy in range(plan.requests)]
+        overhead, beside = learnt.overhead or 0, learnt.beside_text
+        guess = learnt.characters.get(str(wanted)) or round(max(1, wanted - overhead) * learnt.characters_per_token)
+        if beside is None:
+
+            def ask(twins: list[str]) -> list[t.Optional[int]]:
+                bodies = [self._body(text, 1) for text in twins]
+                samples = self._generator().closed_loop(bodies, plan.concurrency or _FITTING_STREAMS).samples
+                return [s.prompt_tokens for s in sorted(samples, key=lambda s: s.index)]
+
+            texts, guess = fit_by_answers(self.prompts, wanted, plan.requests, guess, overhead, ask)
+        else:
+
+            def count(text: str) -> t.Optional[int]:
+                alone = self.side.count_tokens(text, self.settings.model)
+                return None if alone is None else alone + beside
+
+            texts = []
+            for dummy in range(plan.requests):
+                # The next one is tried at this one's length first.
+                text, guess = fit_by_tokenizer(self.prompts, wanted, guess, count)
+                texts.append(text)
+        learnt.characters[str(wanted)] = guess
+        return texts
+
+    def _warm_up(self, plan: CellPlan, prompts: PromptText) -> list[RequestSample]:
+        """Warm the server up at the cell's own concurrency, with prompts of about its length."""
+        characters = self.learnt.characters.get(str(plan.context), 0)
+        tokens = min(_WARMUP_TOKENS, self.settings.max_tokens)
+        bodies = [self._body(prompts.make(characters), tokens) for dummy in range(plan.warmup)]
+        streams = plan.concurrency or min(_FITTING_STREAMS, plan.warmup)
         samples = self._generator().closed_loop(bodies, streams).samples if bodies else []
         self._note_prefix(samples)
         return samples
 
-    def _calibration(self, plan: CellPlan) -> t.Optional[Calibration]:
-        if plan.context is None:
-            return None
-        known = self.learnt.characters.get(str(plan.context))
-        calibration = Calibration(plan.context, known)
-        if known or self.learnt.beside_text is not None:
-            return calibration
-        for count in _CALIBRATION_ROUNDS:
-            bodies = [self._body(self._prompt(calibration), 1) for dummy in range(count)]
-            samples = self._generator().closed_loop(bodies, min(count, plan.concurrency or count)).samples
-            counts = [s.prompt_tokens for s in samples if s.prompt_tokens]
-            if not counts:
-                return calibration
-            calibration.learn(sum(counts) / len(counts))
-            if calibration.done:
-                break
-        self.learnt.characters[str(plan.context)] = calibration.characters
-        return calibration
-
-    def _probe_template(self) -> None:
-        """Tokens that the chat template adds, and how many of them two unlike prompts share in the prefix cache."""
-        for text in ("x", "y"):
+    def _probe_template(self, prompts: PromptText) -> None:
+        """Tokens that the chat template adds, how many two unlike prompts share in the prefix cache, and those of text."""
+        for text in ("x", prompts.make(_PROBE_CHARACTERS)):
             counters = self.side.counters()
             sample = self._generator().closed_loop([self._body(text, 1)], 1).samples[0]
             if not sample.prompt_tokens:
                 return
-            self.learnt.overhead = sample.prompt_tokens - 1
+            if self.learnt.overhead is None:
+                self.learnt.overhead = sample.prompt_tokens - 1
+            else:
+                tokens = max(1, sample.prompt_tokens - self.learnt.overhead)
+                self.learnt.characters_per_token = min(8.0, max(0.25, len(text) / tokens))
             alone = self.side.count_tokens(text, self.settings.model)
             self.learnt.beside_text = None if alone is None else sample.prompt_tokens - alone
             cached = sample.cached_tokens
@@ -240,7 +255,7 @@ class CellRunner:
         limit = (self.learnt.overhead or 0) + _CHANCE_TOKENS
         self.learnt.shared_prefix = max(self.learnt.shared_prefix, min(seen, limit))
 
-    def _load(self, plan: CellPlan) -> tuple[Load, ServerLoad]:
+    def _load(self, plan: CellPlan, bodies: list[dict[str, t.Any]]) -> tuple[Load, ServerLoad]:
         """Run the cell's load; beside it, note how many requests the server says it has."""
         seen = ServerLoad()
 
@@ -249,10 +264,6 @@ class CellRunner:
                 await asyncio.sleep(_RUNNING_INTERVAL)
                 seen.note(await self.side.running_async(), plan.concurrency or load.max_in_flight)
 
-        calibration = None
-        if plan.context is not None:
-            calibration = Calibration(plan.context, self.learnt.characters.get(str(plan.context)))
-        bodies = [self._body(self._prompt(calibration), self.settings.max_tokens) for dummy in range(plan.requests)]
         generator = self._generator([watch_server])
         if plan.concurrency is not None:
             return generator.closed_loop(bodies, plan.concurrency), seen
@@ -282,20 +293,6 @@ class CellRunner:
 
     def _generator(self, beside: t.Sequence[t.Any] = ()) -> LoadGenerator:
         return LoadGenerator(self.side.server, self.settings.api, self.settings.cell_timeout, beside)
-
-    def _prompt(self, calibration: t.Optional[Calibration]) -> str:
-        beside = self.learnt.beside_text
-        if calibration is None or beside is None:
-            return self.prompts.make(calibration.characters if calibration else 0)
-
-        def count(text: str) -> t.Optional[int]:
-            alone = self.side.count_tokens(text, self.settings.model)
-            return None if alone is None else alone + beside
-
-        text = self.prompts.fit(calibration.wanted, calibration.characters, count)
-        # The next one is tried at this one's length first.
-        calibration.characters = self.learnt.characters[str(calibration.wanted)] = len(text)
-        return text
 
     def _body(self, prompt: str, max_tokens: int) -> dict[str, t.Any]:
         """The request of the settings' route."""

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: only for the plugins of this collection.
-"""Prompts of a wanted length in the server's own tokens: real text, nowhere repeated, each with a start of its own.
+"""Prompts of any length: real text, nowhere repeated, each with a start of its own.
 
 Random tokens and repeated paragraphs are no workload for speculative decoding: drafts are then accepted far too seldom or
 far too often. The text is the documentation and the source code that come with this Python: hundreds of kilobytes of
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import math
 import os
 import platform
 import random
 import re
 import typing as t
+from dataclasses import dataclass, replace
 
 # What to do with the text; the kinds alternate, so that no cell measures one habit of a model.
 _TASKS = (
@@ -29,13 +29,26 @@ _TASKS = (
 _CODE_TASK = 2
 _CODE_MODULES = ("argparse", "asyncio.base_events", "configparser", "difflib", "email.message", "inspect", "json.encoder",
                  "logging", "optparse", "pathlib", "shutil", "subprocess", "tarfile", "textwrap", "urllib.parse", "zipfile")  # fmt: skip
-_FIRST_GUESS = 4.0
-_TOLERANCE = 0.02
-# Of one prompt, where each is counted.
-_PROMPT_TOLERANCE = 0.005
-_PROMPT_TRIES = 8
-# A passage with a run of single tokens where its end should be has no end that fits.
-_PASSAGE_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A prompt whose length is still open: its salt, what to do, and the place in a source where its text begins."""
+
+    head: str
+    task: str
+    source: str
+    start: int
+
+    def body(self, characters: int) -> str:
+        """The prompt behind its salt, cut so that both have *characters* characters (or a little less, at a blank)."""
+        length = max(0, characters - len(self.head))
+        # In a very short prompt the task would leave no room for what tells one prompt from another.
+        task = self.task if length > 2 * len(self.task) else ""
+        text = task + self.source[self.start : self.start + length]
+        if len(text) < length:
+            text += self.source[: length - len(text)]
+        return text[:length].rstrip()
 
 
 class PromptText:
@@ -60,130 +73,48 @@ class PromptText:
         """Hash of all texts made so far, without their salts."""
         return self._digest.hexdigest()[:16]
 
-    def make(self, characters: int) -> str:
-        """The next prompt, of about *characters* characters (salt and task included), cut at a word."""
-        number, self._number = self._number, self._number + 1
-        head = self._start(number)
-        if self.prompts:
-            body = self.prompts[number % len(self.prompts)]
-        else:
-            task, source = self._kind(number)
-            body = task + _passage(source, self._random, max(0, characters - len(head) - len(task)))
-        self._digest.update(body.encode("utf-8"))
-        return head + body
+    def draft(self, like: t.Optional[Draft] = None) -> Draft:
+        """The next prompt of the corpus.
 
-    def fit(self, wanted: int, characters: t.Optional[int], count: t.Callable[[str], t.Optional[int]]) -> str:
-        """The next prompt, cut where it has *wanted* tokens by *count*, which gives ``None`` where it cannot tell.
-
-        :arg characters: the length to try first.
+        :arg like: draw another passage for this one, whose place it takes.
         """
+        if like is None:
+            number, self._number = self._number, self._number + 1
+            like = Draft(self._start(str(number)), *self._kind(number), 0)
+        start = like.source.find(" ", self._random.randrange(max(1, len(like.source)))) + 1
+        return replace(like, start=start)
+
+    def finish(self, draft: Draft, characters: int) -> str:
+        """The text of *draft*, of *characters* characters, salt and task included."""
+        return draft.head + self._noted(draft.body(characters))
+
+    def make(self, characters: int) -> str:
+        """The next prompt, of *characters* characters; prompts of the user are used as they are."""
+        if not self.prompts:
+            return self.finish(self.draft(), characters)
         number, self._number = self._number, self._number + 1
-        head = self._start(number)
-        task, source = self._kind(number)
-        found: list[tuple[float, str]] = []
-        while len(found) < _PASSAGE_TRIES and min(found, default=(1.0, ""))[0] > _TOLERANCE:
-            start = source.find(" ", self._random.randrange(max(1, len(source)))) + 1
-            whole = head + task + source[start:] + source[:start]
-            text, off = _cut(whole, len(head), wanted, characters or round(wanted * _FIRST_GUESS), count)
-            found.append((off / wanted, text))
-        text = min(found)[1]
-        self._digest.update(text[len(head) :].encode("utf-8"))
-        return text
+        return self._start(str(number)) + self._noted(self.prompts[number % len(self.prompts)])
+
+    def twin(self, draft: Draft, characters: int, number: int) -> str:
+        """The text of *draft* behind another salt: of the same length to a server, and unknown to its prefix cache."""
+        return self._start(f"{draft.head} {number}") + draft.body(characters)
+
+    def _noted(self, body: str) -> str:
+        self._digest.update(body.encode("utf-8"))
+        return body
 
     def _kind(self, number: int) -> tuple[str, str]:
         """What to do, and the source of the text to do it with."""
         kind = number % len(_TASKS)
         return _TASKS[kind], self._code if kind == _CODE_TASK else self._prose
 
-    def _start(self, number: int) -> str:
+    def _start(self, number: str) -> str:
         # The first letters differ from prompt to prompt: a radix cache matches token by token from the start.
         return hashlib.sha256(f"{self.salt}/{number}".encode()).hexdigest()[:12].translate(_LETTERS) + " "
 
 
 # Hexadecimal digits become letters: some tokenizers take digits apart, and a long salt would fill a short prompt.
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
-
-
-class Calibration:
-    """How many characters a prompt needs for a number of tokens, learnt from the server's own counts."""
-
-    def __init__(self, wanted: int, characters: t.Optional[int] = None) -> None:
-        self.wanted = wanted
-        self.characters = characters or max(1, round(wanted * _FIRST_GUESS))
-        self.tries: list[tuple[int, float]] = []
-
-    @property
-    def off(self) -> float:
-        """How far the last count is from the wanted one, as a share; 1 before the first."""
-        return abs(self.tries[-1][1] - self.wanted) / self.wanted if self.tries else 1.0
-
-    @property
-    def done(self) -> bool:
-        """Whether the last count is near enough."""
-        return self.off <= _TOLERANCE
-
-    def learn(self, tokens: float) -> None:
-        """Note the (mean) count of prompts of the present length, and choose the length for the next ones."""
-        self.tries.append((self.characters, tokens))
-        if self.done:
-            return
-        slope = self._slope()
-        # A template or a salt longer than the wanted prompt leaves nothing to shorten.
-        self.characters = max(1, round(self.characters + (self.wanted - tokens) / slope))
-
-    def _slope(self) -> float:
-        """Tokens a character: from the last two lengths, or from the first alone."""
-        if len(self.tries) > 1:
-            (c0, t0), (c1, t1) = self.tries[-2:]
-            if c0 != c1 and 0.05 < (t1 - t0) / (c1 - c0) < 4:
-                return (t1 - t0) / (c1 - c0)
-        characters, tokens = self.tries[-1]
-        return min(4.0, max(0.05, tokens / max(1, characters)))
-
-
-def _cut(
-    whole: str, fewest: int, wanted: int, characters: int, count: t.Callable[[str], t.Optional[int]]
-) -> tuple[str, float]:
-    """The start of *whole* whose count is nearest to *wanted*, and how far it is from it; at least *fewest* characters.
-
-    *characters* is tried first. Where nothing is counted, that is as good as any.
-    """
-    best, off = whole[: max(fewest, characters)].rstrip(), float("inf")
-    short: t.Optional[tuple[int, int]] = None
-    long: t.Optional[tuple[int, int]] = None
-    for dummy in range(_PROMPT_TRIES):
-        characters = max(fewest, characters)
-        text = whole[:characters].rstrip()
-        tokens = count(text)
-        if tokens is None:
-            return best, 0.0 if math.isinf(off) else off
-        if abs(tokens - wanted) < off:
-            best, off = text, abs(tokens - wanted)
-        if off <= wanted * _PROMPT_TOLERANCE or (tokens > wanted and characters == fewest):
-            break
-        short, long = (short, (characters, tokens)) if tokens > wanted else ((characters, tokens), long)
-        if short and long:
-            # Text is uneven: between a prompt too short and one too long there is a better one, beyond them perhaps none.
-            share = (wanted - short[1]) / max(1, long[1] - short[1])
-            characters = min(max(round(short[0] + share * (long[0] - short[0])), short[0] + 1), long[0] - 1)
-            if characters <= short[0]:
-                break
-        else:
-            characters = max(1, round(characters * wanted / max(1, tokens)))
-    return best, off
-
-
-def _passage(source: str, generator: random.Random, length: int) -> str:
-    """*length* characters of *source* from a random place on, starting and ending at a word."""
-    if length <= 0:
-        return ""
-    start = generator.randrange(max(1, len(source) - length - 200))
-    start = source.find(" ", start) + 1
-    text = source[start : start + length]
-    if len(text) < length:
-        text += source[: length - len(text)]
-    cut = max(text.rfind(" "), text.rfind("\n"))
-    return text[:cut] if cut > length * 0.9 else text
 
 
 _loaded: t.Optional[tuple[str, str, str]] = None

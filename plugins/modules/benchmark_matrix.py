@@ -48,7 +48,9 @@ options:
     type: str
   contexts:
     description:
-      - Lengths of the prompts in tokens, the chat template included.
+      - Lengths of the prompts in tokens, the chat template included. Their mean is within 2 % or one token of it.
+      - Each prompt is fitted by the server's tokenizer. Where the server has no route for that, its answers tell the counts, so it
+        computes a cell's prompts about twice before they are measured (each time behind another start, and not many of the long ones).
     type: list
     elements: int
     default: [60, 1024, 4096]
