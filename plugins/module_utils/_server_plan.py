@@ -36,14 +36,18 @@ KEYS = ("api_key", "admin_api_key")
 class CommandPlan:
     """A checked command line: ``words`` are all of it but the configuration file of the keys.
 
-    ``speculative`` is what it says of speculation, under the names of the option of that name.
+    ``speculative`` is what it says of speculation, under the names of the option of that name. ``config`` is the user's own
+    configuration file where that has to be merged with the one of the keys, since the server takes one alone.
     """
 
     version: str
     table: FlagTable
     words: list[str]
     environment: dict[str, str]
+    arguments: dict[str, t.Any]
     speculative: dict[str, t.Any]
+    drafter: t.Optional[Drafter]
+    config: str = ""
 
 
 def plan_command(
@@ -56,7 +60,8 @@ def plan_command(
     local = not params["dest_dir"]
     environment = environment_of(params["environment"] or {})
     flag_names = checked_flag_names(params["flag_names"] or {})
-    args, speculative, extra = params["args"] or {}, params["speculative"] or {}, params["extra_args"] or []
+    args, speculative, extra = dict(params["args"] or {}), params["speculative"] or {}, params["extra_args"] or []
+    config = str(args.pop("config", None) or "") if any(params[key] is not None for key in KEYS) else ""
     install = _install(params, run_command, environment, local, warnings)
     version = install.version
     table = _table(params, run_command, environment, install, store, warnings)
@@ -75,12 +80,13 @@ def plan_command(
     warnings += [f"'extra_args' sets {name} again and wins: set it in one place." for name in sorted(again)]
     server_words = [*words.words(), *extra]
     arguments = _flags.arguments_of(server_words, table=table)
-    _check_needed(params, arguments, table)
+    _check_needed(params, {**arguments, **({"config": config} if config else {})}, table)
     budget = speculative.get("tree_budget")
     start = Start(arguments, table.version, drafter, environment, budget if isinstance(budget, int) else None)
     warnings += check(start, local)
     command = [params["python"], *ENTRY_POINT, *server_words]
-    return CommandPlan(version, table, command, environment, _speculative.resolved(arguments, speculation))
+    resolved = _speculative.resolved(arguments, speculation)
+    return CommandPlan(version, table, command, environment, arguments, resolved, drafter, config)
 
 
 def environment_of(environment: t.Mapping[str, t.Any]) -> dict[str, str]:
@@ -195,11 +201,12 @@ def _drafter(params: Params, environment: dict[str, str]) -> t.Optional[Drafter]
 
 
 def _check_needed(params: Params, arguments: t.Mapping[str, t.Any], table: FlagTable) -> None:
-    if "config" in arguments and any(params[key] is not None for key in KEYS):
+    extra = _flags.arguments_of(params["extra_args"] or [], table=table)
+    if "config" in extra and any(params[key] is not None for key in KEYS):
         raise Failure(
             "rule_violated",
             "The server takes one configuration file, and the keys of 'api_key' and 'admin_api_key' need it: "
-            "move the settings of 'args.config' into 'args'.",
+            "give yours as 'args.config', with which they are merged.",
         )
     if "model_path" not in arguments and "config" not in arguments:
         raise Failure("rule_violated", "The server needs a model: set 'args.model_path'.")

@@ -46,6 +46,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import
     ENVIRONMENT_FILE,
     SecretFiles,
     identity_of,
+    mergeable,
     new_identity,
     secret_files,
     secret_texts,
@@ -97,7 +98,7 @@ class ServerUnit:
         before = self._before()
         old_argv = self._old_argv(before)
         command = plan_command(self.params, self.run_command, self.warnings, kept_help(self.writer, self.check_mode))
-        files = secret_files({key: self.params[key] for key in KEYS}, self.secrets)
+        files = self._secret_files(command)
         plan = self._unit_plan(command, files)
         text = render(plan)
         if self.params["verify"]:
@@ -206,6 +207,13 @@ class ServerUnit:
         if os.path.islink(place.path):
             self.warnings.append(f"The link '{place.path}' is replaced by a file; what it points to stays.")
         return before
+
+    def _secret_files(self, command: CommandPlan) -> SecretFiles:
+        keys = {key: self.params[key] for key in KEYS}
+        if not command.config:
+            return secret_files(keys, self.secrets)
+        path = os.path.join(self.params["working_directory"] or "/", command.config)
+        return secret_files(keys, self.secrets, mergeable(path, read_text(path), keys))
 
     def _unit_plan(self, command: CommandPlan, files: SecretFiles) -> UnitPlan:
         config = os.path.join(self.place.final_secrets, CONFIG_FILE) if files.config else ""

@@ -53,12 +53,15 @@ def secret_texts(environment: t.Mapping[str, t.Any]) -> dict[str, str]:
     return texts
 
 
-def secret_files(keys: t.Mapping[str, t.Optional[str]], environment: t.Mapping[str, str]) -> SecretFiles:
+def secret_files(
+    keys: t.Mapping[str, t.Optional[str]], environment: t.Mapping[str, str], own_config: str = ""
+) -> SecretFiles:
     """The files for the server's keys (argument name to key) and secret environment variables.
 
+    :arg own_config: the text of the user's own configuration file, see :func:`mergeable`.
     :raises Failure: ``unit_invalid`` for a secret that the files cannot carry; the message never holds it.
     """
-    config = []
+    config = [own_config] if own_config.endswith("\n") or not own_config else [own_config, "\n"]
     for name, key in sorted(keys.items()):
         if key is None:
             continue
@@ -81,6 +84,37 @@ def secret_files(keys: t.Mapping[str, t.Optional[str]], environment: t.Mapping[s
                 "unit_invalid", f"The secret environment variable '{name}' has a name or value that systemd ignores."
             ) from exc
     return SecretFiles("".join(config), "".join(lines))
+
+
+def mergeable(path: str, text: t.Optional[str], keys: t.Mapping[str, t.Optional[str]]) -> str:
+    """The *text* of the user's configuration file, to whose end lines of keys can be added.
+
+    No YAML library is needed for that: a mapping in block style goes on with any further line ``name: value``.
+
+    :raises Failure: ``rule_violated`` where there is no such mapping, or where it sets one of the keys itself.
+    """
+    if text is None:
+        raise Failure(
+            "rule_violated", f"The configuration file '{path}' is not there: write it first, or correct 'args.config'."
+        )
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if lines and lines[0].rstrip() == "---":
+        del lines[0]
+    block = all(re.match(r"[\"']?[A-Za-z][\w-]*[\"']?\s*:(\s|$)|\s|- |-$", line) for line in lines)
+    if not block or (lines and lines[0][0] in " \t-"):
+        raise Failure(
+            "rule_violated",
+            f"The configuration file '{path}' is no plain YAML mapping with a 'name: value' from the first column on each line, "
+            "so that the keys cannot be added: write it so, or move its settings into 'args'.",
+        )
+    for name, key in keys.items():
+        pattern = rf"^[\"']?{name.replace('_', '[-_]')}[\"']?\s*:"
+        if key is not None and re.search(pattern, text, flags=re.MULTILINE):
+            raise Failure(
+                "rule_violated",
+                f"The configuration file '{path}' and the option '{name}' both set the key: keep one of them.",
+            )
+    return text
 
 
 def _check(name: str, value: str) -> None:

@@ -91,6 +91,8 @@ options:
     description:
       - The key that clients must send. It reaches the server in a file of mode 0600 that systemd hands over as a credential, and
         stands neither in the unit nor on the command line. The server itself still shows it in its log and in C(/server_info).
+      - The server takes one configuration file. A file in V(config) of O(args) is copied into that of the key, and the copy
+        follows it from run to run.
     type: str
   admin_api_key:
     description:

@@ -11,6 +11,7 @@ import stat
 import sys
 
 import pytest
+import yaml
 from ansible.module_utils import basic
 
 from ansible_collections.llmops.sglang.plugins.modules import server_unit
@@ -159,6 +160,45 @@ def test_secrets_show_nowhere(run, tmp_path):
     assert result["argv"][-2:] == ["--config", "${CREDENTIALS_DIRECTORY}/config.yaml"]
 
 
+def test_the_user_s_own_configuration_and_the_key_are_one_file(run, tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text("# mine\nmodel-path: org/model\nlora-paths:\n- a\n- b\ntp-size: 4")
+    options = {"api_key": KEY, "args": {"config": str(own), "port": 1}}
+    result = run(**options)
+    merged = tmp_path / "llm.service.secrets" / "config.yaml"
+    assert yaml.safe_load(merged.read_text()) == {**yaml.safe_load(own.read_text()), "api-key": KEY}
+    assert mode(merged) == 0o600
+    assert result["argv"].count("--config") == 1
+    assert str(own) not in result["argv"]
+    assert not run(**options)["changed"]
+    own.write_text("model-path: org/other")
+    assert run(**options)["changed"]
+    assert yaml.safe_load(merged.read_text()) == {"model-path": "org/other", "api-key": KEY}
+    alone = run(args={"config": str(own)})
+    assert alone["argv"][-2:] == ["--config", str(own)]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("{model-path: m}\n", "no plain YAML mapping"),
+        ("- a\n", "no plain YAML mapping"),
+        ("  model-path: m\n", "no plain YAML mapping"),
+        ("model-path: m\n---\ntp-size: 1\n", "no plain YAML mapping"),
+        ("model-path: m\n...\n", "no plain YAML mapping"),
+        ("api-key: x\n", "both set the key"),
+        ("'api_key' : x\n", "both set the key"),
+    ],
+)
+def test_a_configuration_that_cannot_take_the_key_is_refused(run, tmp_path, text, part):
+    own = tmp_path / "own.yaml"
+    own.write_text(text)
+    result = run(api_key=KEY, args={"config": str(own)})
+    assert result["failure_class"] == "rule_violated"
+    assert part in result["msg"]
+    assert not (tmp_path / "llm.service").exists()
+
+
 def test_a_secret_is_private_before_its_mode_is_set(run, tmp_path, monkeypatch):
     """A kill between the two steps must leave nothing that others can read."""
     monkeypatch.setattr(basic.AnsibleModule, "set_mode_if_different", lambda *dummy, **dummy2: False)
@@ -203,7 +243,8 @@ def test_a_key_that_stood_in_the_old_unit_is_not_shown(run, tmp_path):
         ({"sglang_version": "newest"}, "unit_invalid", "newest"),
         ({"python": "python3"}, "unit_invalid", "absolute"),
         ({"flag_names": {"a": "b"}}, "unknown_flag", "--its-flag"),
-        ({"api_key": KEY, "args": {"model_path": "m", "config": "/x.yaml"}}, "rule_violated", "one configuration file"),
+        ({"api_key": KEY, "extra_args": ["--config", "/x.yaml"]}, "rule_violated", "args.config"),
+        ({"api_key": KEY, "args": {"config": "/no/x.yaml"}}, "rule_violated", "'/no/x.yaml' is not there"),
         ({"sglang_version": "0.5.7", "admin_api_key": KEY}, "unknown_flag", "0.5.8"),
         ({"name": "a b"}, "unit_invalid", "'a b'"),
         ({"name": "a@"}, "unit_invalid", "'a@1'"),
