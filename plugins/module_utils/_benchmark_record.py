@@ -22,6 +22,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._record_file import 
     unwritable,
     write_atomically,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._result_budget import first_that_fit
 
 SCHEMA_VERSION = 1
 _RESULT_KEYS = (
@@ -117,12 +118,7 @@ def result_cells(cells: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[list[dict[st
         for cell in short:
             for key in ("error_samples", "evidence_changes", "acceptance_formula"):
                 cell.pop(key, None)
-    kept, size = [], 0
-    for cell in short:
-        size += len(json.dumps(cell)) + 2
-        if size > _CELLS_BUDGET:
-            break
-        kept.append(cell)
+    kept = first_that_fit(short, _CELLS_BUDGET)
     return kept, len(short) - len(kept)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ansible_collections.llmops.sglang.plugins.module_utils._code_extraction import find_code
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_judge import Verdict
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import CodingTask
+from ansible_collections.llmops.sglang.plugins.module_utils._result_budget import first_that_fit
 
 # Worst first: what a task is, is what its worst sample is.
 _STATUSES = ("not_run", "failed", "refused", "passed")
@@ -138,10 +139,5 @@ def _shown_tasks(reports: t.Sequence[TaskReport]) -> dict[str, t.Any]:
         tasks = [report.as_result(length) for report in reports]
         if len(json.dumps(tasks)) <= _BUDGET:
             return {"tasks": tasks, "tasks_omitted": 0}
-    kept, size = [], 0
-    for task in tasks:
-        size += len(json.dumps(task)) + 2
-        if size > _BUDGET:
-            break
-        kept.append(task)
+    kept = first_that_fit(tasks, _BUDGET)
     return {"tasks": kept, "tasks_omitted": len(reports) - len(kept)}
