@@ -10,6 +10,7 @@ import typing as t
 from urllib.parse import urlsplit
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 
 # The same defaults in every SGLang from 0.5.6 to 0.5.23.
 DEFAULT_HOST = "127.0.0.1"
@@ -17,21 +18,61 @@ DEFAULT_PORT = 30000
 _WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "*": "127.0.0.1", "::": "::1", "[::]": "::1"}
 
 
+# argparse takes every unique beginning of a flag. These are the shortest that are unique in any release from 0.5.6 to 0.5.23;
+# where one is ambiguous, that server does not start.
+_SHORTEST = {
+    "--host": "--ho",
+    "--log-level": "--log-level",
+    "--model-path": "--model",
+    "--port": "--po",
+    "--revision": "--rev",
+    "--speculative-draft-model-path": "--speculative-draft-model",
+    "--speculative-draft-model-revision": "--speculative-draft-model-r",
+    "--ssl-certfile": "--ssl-ce",
+}
+# The flags of keys, by what their beginnings must hold to be no other flag's.
+_KEYS = (("--api-key", "--ap"), ("--admin-api-key", "--ad"), ("--ssl-keyfile-password", "--ssl-keyfile-"))
+
+
 def argument(argv: t.Sequence[str], *flags: str) -> t.Optional[str]:
-    """The value of the last of *flags* on the command line, as ``--flag value`` or ``--flag=value``; ``None`` without one."""
+    """The value of the last of *flags* on the command line, as ``--flag value`` or ``--flag=value``; ``None`` without one.
+
+    A flag of which the shortest unique beginning is known is found under each of its abbreviations.
+    """
     value = None
     for index, word in enumerate(argv):
         name, sep, rest = word.partition("=")
-        if name in flags:
+        if any(name == flag or _abbreviates(name, flag, _SHORTEST.get(flag, flag)) for flag in flags):
             value = rest if sep else (argv[index + 1] if index + 1 < len(argv) else None)
     return value
 
 
+def _abbreviates(name: str, flag: str, shortest: str) -> bool:
+    return flag.startswith(name) and name.startswith(shortest)
+
+
+def hide_keys(argv: t.Sequence[str], hidden: str) -> list[str]:
+    """*argv* with *hidden* in the place of every key."""
+    kept: list[str] = []
+    hide = False
+    for word in argv:
+        name, sep, dummy = word.partition("=")
+        secret = any(_abbreviates(name, flag, shortest) for flag, shortest in _KEYS)
+        kept.append(hidden if hide else f"{name}={hidden}" if secret and sep else word)
+        hide = secret and not sep and not hide
+    return kept
+
+
 def from_argv(argv: t.Sequence[str]) -> str:
-    """The base URL that a client on the same host uses: a wildcard address becomes loopback."""
-    host = argument(argv, "--host") or DEFAULT_HOST
-    port = argument(argv, "--port") or str(DEFAULT_PORT)
-    scheme = "https" if argument(argv, "--ssl-certfile", "--ssl-cert-file") else "http"
+    """The base URL that a client on the same host uses: a wildcard address becomes loopback.
+
+    :arg argv: the server's command line, or that of a wrapper around it.
+    """
+    launch = read_launch(argv)
+    words = launch.words if launch.found else argv
+    host = argument(words, "--host") or DEFAULT_HOST
+    port = argument(words, "--port") or str(DEFAULT_PORT)
+    scheme = "https" if argument(words, "--ssl-certfile") else "http"
     host = _WILDCARDS.get(host, host)
     return f"{scheme}://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"
 

@@ -83,22 +83,12 @@ def changes(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> list
 
 def _from_argv(argv: t.Sequence[str]) -> dict[str, t.Any]:
     return {
-        "argv_sha256": hashlib.sha256(json.dumps(_without_keys(argv)).encode("utf-8", "surrogateescape")).hexdigest(),
+        "argv_sha256": hashlib.sha256(json.dumps(_endpoint.hide_keys(argv, "")).encode("utf-8", "surrogateescape")).hexdigest(),
         "model_path": _endpoint.argument(argv, "--model-path", "--model"),
         "model_revision": _endpoint.argument(argv, "--revision"),
         "draft_model_path": _endpoint.argument(argv, "--speculative-draft-model-path", "--speculative-draft-model"),
         "draft_model_revision": _endpoint.argument(argv, "--speculative-draft-model-revision"),
     }
-
-
-def _without_keys(argv: t.Sequence[str]) -> list[str]:
-    kept, hide = [], False
-    for word in argv:
-        key, sep, dummy = word.partition("=")
-        secret = bool(re.fullmatch(r"--(?:admin-)?api-key|--ssl-keyfile-password", key))
-        kept.append("" if hide else f"{key}=" if secret and sep else word)
-        hide = secret and not sep
-    return kept
 
 
 def _from_server(http_get: HttpGet) -> dict[str, t.Any]:

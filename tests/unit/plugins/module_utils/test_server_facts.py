@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument, from_argv
+from ansible_collections.llmops.sglang.plugins.module_utils import _flags
+from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import (
+    _SHORTEST,
+    argument,
+    from_argv,
+    hide_keys,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._evidence import changes, collect
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._server_facts import (
@@ -159,3 +165,52 @@ def test_every_change_of_identity_is_told(root, key):
     before = collect(Unit({"MainPID": "7"}), "x", root=str(root))
     assert changes(before, dict(before)) == []
     assert len(changes(before, {**before, key: "other"})) == 1
+
+
+def test_each_abbreviation_that_some_release_takes_is_known():
+    """The catalogue is the judge: what argparse would take for the flag is read as the flag, and nothing else is."""
+    for version in _flags.VERSIONS:
+        table = _flags.table_of(version)
+        for flag, shortest in _SHORTEST.items():
+            for length in range(3, len(flag) + 1):
+                word = flag[:length]
+                try:
+                    found = table.find(word)
+                except _flags.Ambiguous:
+                    found = None
+                if found is not None and flag in (found.flag, *found.aliases):
+                    assert argument([word, "x"], flag) == "x", (version, word)
+                elif found is not None:
+                    assert argument([word, "x"], flag) is None, (version, word, found.flag)
+
+
+def test_each_abbreviation_of_a_key_is_hidden():
+    for version in _flags.VERSIONS:
+        table = _flags.table_of(version)
+        for flag in ("--api-key", "--admin-api-key", "--ssl-keyfile-password"):
+            for length in range(3, len(flag) + 1):
+                try:
+                    found = table.find(flag[:length])
+                except _flags.Ambiguous:
+                    continue
+                if found is not None and found.flag == flag:
+                    assert hide_keys(["s", flag[:length], "k", "--x"], "*") == ["s", flag[:length], "*", "--x"]
+                    assert hide_keys([f"{flag[:length]}=k"], "*") == [f"{flag[:length]}=*"]
+    assert hide_keys(["--ssl-keyfile", "/k", "--add", "--port", "1"], "*") == [
+        "--ssl-keyfile",
+        "/k",
+        "--add",
+        "--port",
+        "1",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["bash", "-c", "python -m sglang.launch_server --po=30001 --ho 0.0.0.0"],
+        ["uv", "run", "--port", "1", "python", "-m", "sglang.launch_server", "--port", "30001"],
+    ],
+)
+def test_the_base_url_is_found_behind_a_wrapper(words):
+    assert from_argv(words) == "http://127.0.0.1:30001"
