@@ -22,6 +22,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
     differences,
     read_environ,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._secret_store import SecretStore
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import (
     KEYS,
@@ -39,15 +40,18 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import (
     render,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
-from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import Writer, place_of, read_text
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import (
+    Writer,
+    attributes_differ,
+    place_of,
+    read_text,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import (
     CONFIG_FILE,
     CREDENTIALS_SINCE,
     ENVIRONMENT_FILE,
     SecretFiles,
-    identity_of,
     mergeable,
-    new_identity,
     secret_files,
     secret_texts,
 )
@@ -87,6 +91,7 @@ class ServerUnit:
         self.manager = self._manager()
         self.systemd = self._systemd_version()
         self.secrets = secret_texts(params["environment_secrets"] or {})
+        self.secret_store = SecretStore(self.place, writer, params["user"] or "", self.systemd >= CREDENTIALS_SINCE)
         self.mask = Mask([*(params[key] for key in KEYS), *self.secrets.values()])
 
     def present(self) -> dict[str, t.Any]:
@@ -104,13 +109,15 @@ class ServerUnit:
         if self.params["verify"]:
             self._verify(text)
         self._warn_of_foreign_drop_ins()
-        secrets_changed = self._secrets_differ(files)
+        secrets_changed, wrong = self.secret_store.differs(files), self.secret_store.wrong_attributes(files)
+        if attributes_differ(self.place.path, 0o644, os.geteuid()):
+            wrong.append(self.place.path)
         changed = text != before
-        backup = self._write(before, text, files, changed, secrets_changed)
+        backup = self._write(before, text, files, secrets_changed, wrong)
         reloaded = self._reload(changed)
         argv = [*plan.words, *plan.raw_words]
         return {
-            "changed": changed or secrets_changed or reloaded,
+            "changed": changed or secrets_changed or reloaded or bool(wrong),
             "path": self.place.path,
             "argv": argv,
             "exec_start": _exec_start_value(text),
@@ -119,7 +126,7 @@ class ServerUnit:
             "journal_proof": journal_proof(command.speculative),
             "flag_changes": self._flag_changes(old_argv, argv, command),
             "restart_required": self._restart_required(text, changed, secrets_changed),
-            "diff": self._diff(before, text, secrets_changed),
+            "diff": self._diff(before, text, secrets_changed, wrong),
             **({"backup_file": backup} if backup else {}),
         }
 
@@ -132,7 +139,7 @@ class ServerUnit:
                 "unit_invalid",
                 f"The file '{place.path}' was not written by this module: remove it by hand if it has to go.",
             )
-        secrets = [path for path in (place.config_path, place.environment_path) if os.path.lexists(path)]
+        secrets = self.secret_store.present()
         changed = before is not None or bool(secrets)
         backup = ""
         if changed and not self.check_mode:
@@ -141,9 +148,8 @@ class ServerUnit:
             if before is not None and self.manager and self.params["style"] == "unit":
                 # The links of an enabled unit would dangle.
                 self.manager.systemctl("disable", self.name, check=False)
-            for path in (place.path, *secrets):
-                self.writer.remove(path)
-            self.writer.remove_empty(place.secrets)
+            self.writer.remove(place.path)
+            self.secret_store.remove()
             if self.params["style"] == "drop_in":
                 self.writer.remove_empty(os.path.dirname(place.path))
             if self.manager:
@@ -190,15 +196,15 @@ class ServerUnit:
         """The file's text before; checks that it may be replaced."""
         place = self.place
         link = os.path.join(place.directory, self.name)
-        if not self.params["dest_dir"] and os.path.islink(link) and os.path.realpath(link) == "/dev/null":
+        masked = not self.params["dest_dir"] and os.path.islink(link) and os.path.realpath(link) == "/dev/null"
+        state = self.manager.show(self.name) if self.params["style"] == "drop_in" and self.manager else None
+        if masked or (state and state.load_state == "masked"):
             raise Failure(
                 "unit_invalid",
                 f"The unit '{self.name}' is masked: unmask it with 'systemctl unmask {self.name}' first.",
             )
-        if self.params["style"] == "drop_in" and self.manager:
-            state = self.manager.show(self.name)
-            if not state.fragment_path and not (self.check_mode and state.exists):
-                raise self.manager.no_such_unit(state)
+        if state and self.manager and not state.fragment_path and not (self.check_mode and state.exists):
+            raise self.manager.no_such_unit(state)
         before = read_text(place.path)
         if before is not None and not _is_own(before):
             self.warnings.append(
@@ -263,55 +269,35 @@ class ServerUnit:
 
     def _warn_of_foreign_drop_ins(self) -> None:
         """Warn of a drop-in that sets ExecStart= after this file."""
-        directories = [self.place.directory]
+        place = self.place
+        directories = [place.directory]
         if not self.params["dest_dir"]:
             directories += [f"{base}/systemd/{self.params['scope']}" for base in ("/usr/lib", "/run", "/etc")]
-        for directory in dict.fromkeys(directories):
-            for path in sorted(glob.glob(os.path.join(glob.escape(directory), f"{self.name}.d", "*.conf"))):
-                later = self.params["style"] == "unit" or os.path.basename(path) > os.path.basename(self.place.path)
-                if path == self.place.path or not later or not os.access(path, os.R_OK):
-                    continue
-                if exec_start_of(read_text(path) or ""):
-                    self.warnings.append(f"The drop-in '{path}' sets ExecStart= after this file and wins: remove it.")
-
-    def _secrets_differ(self, files: SecretFiles) -> bool:
-        config, environment = read_text(self.place.config_path), read_text(self.place.environment_path)
-        wanted = files.environment_text(identity_of(environment) or "none")
-        return (config or "") != files.config or (environment or "") != wanted
+        # systemd knows more places than these; the files know more than systemd before it reads them.
+        paths = set(self.manager.show(self.name).drop_in_paths) if self.manager else set()
+        for directory in directories:
+            paths.update(glob.glob(os.path.join(glob.escape(directory), f"{self.name}.d", "*.conf")))
+        for path in sorted(paths - {place.path}):
+            later = place.style == "unit" or os.path.basename(path) > os.path.basename(place.path)
+            if later and os.access(path, os.R_OK) and exec_start_of(read_text(path) or ""):
+                self.warnings.append(f"The drop-in '{path}' sets ExecStart= after this file and wins: remove it.")
 
     def _write(
-        self, before: t.Optional[str], text: str, files: SecretFiles, changed: bool, secrets_changed: bool
+        self, before: t.Optional[str], text: str, files: SecretFiles, secrets_changed: bool, wrong: list[str]
     ) -> str:
         """Write the secrets first: a unit never points to a file that is not there."""
         if self.check_mode:
             return ""
         place = self.place
-        if secrets_changed:
-            self._write_secrets(files)
+        changed = text != before
+        if secrets_changed or set(wrong) - {place.path}:
+            self.secret_store.write(files, secrets_changed)
         backup = self.writer.backup(place.path) if changed and before is not None and self.params["backup"] else ""
-        if changed:
+        if changed or place.path in wrong:
             if not os.path.isdir(os.path.dirname(place.path)):
                 self.writer.make_directory(os.path.dirname(place.path), "0755")
             self.writer.write(place.path, text, "0644")
         return backup
-
-    def _write_secrets(self, files: SecretFiles) -> None:
-        place = self.place
-        if not files:
-            for path in (place.config_path, place.environment_path):
-                self.writer.remove(path)
-            self.writer.remove_empty(place.secrets)
-            return
-        # Without credentials the server itself reads its file, through this directory.
-        direct = bool(files.config) and self.systemd < CREDENTIALS_SINCE
-        if not os.path.isdir(place.directory):
-            self.writer.make_directory(place.directory, "0755")
-        self.writer.make_directory(place.secrets, "0711" if direct else "0700")
-        if files.config:
-            self.writer.write(place.config_path, files.config, "0600", (self.params["user"] or "") if direct else "")
-        else:
-            self.writer.remove(place.config_path)
-        self.writer.write(place.environment_path, files.environment_text(new_identity()), "0600")
 
     def _reload(self, changed: bool) -> bool:
         """Have systemd read its files anew where its copy is older; whether that was needed although no file changed."""
@@ -345,7 +331,9 @@ class ServerUnit:
         old, new = (_flags.arguments_of(words, table=command.table) for words in (old_argv, argv))
         return flag_changes(old, new, self.mask)
 
-    def _diff(self, before: t.Optional[str], after: t.Optional[str], secrets_changed: bool) -> t.Any:
+    def _diff(
+        self, before: t.Optional[str], after: t.Optional[str], secrets_changed: bool, wrong: t.Sequence[str] = ()
+    ) -> t.Any:
         path = self.place.path
         diff = {
             "before": self.mask.text(before or ""),
@@ -353,9 +341,10 @@ class ServerUnit:
             "before_header": path if before is not None else f"{path} (absent)",
             "after_header": path if after is not None else f"{path} (absent)",
         }
-        if not secrets_changed:
-            return diff
-        return [diff, {"prepared": f"The secrets in {self.place.secrets} change; they are not shown.\n"}]
+        notes = [f"The mode and owner of {path} are put right.\n" for path in wrong]
+        if secrets_changed:
+            notes.append(f"The secrets in {self.place.secrets} change; they are not shown.\n")
+        return [diff, *({"prepared": note} for note in notes)] if notes else diff
 
 
 def flag_changes(old: t.Mapping[str, t.Any], new: t.Mapping[str, t.Any], mask: Mask) -> dict[str, t.Any]:

@@ -19,7 +19,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import 
 )
 
 MARKER = "# Managed by llmops.sglang.server_unit: what is changed here by hand will be lost."
-DROP_IN = "50-llmops-sglang.conf"
+# systemd reads drop-ins by their names: this one after those that begin with a digit, and after override.conf.
+DROP_IN = "zz-llmops-sglang.conf"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # The newest systemd whose features are used; assumed where none can be asked.
 MODERN_SYSTEMD = 252

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import pwd
+import stat
 import tempfile
 import typing as t
 from dataclasses import dataclass
@@ -81,6 +83,15 @@ def read_text(path: str) -> t.Optional[str]:
         ) from exc
 
 
+def attributes_differ(path: str, mode: int, uid: int) -> bool:
+    """Whether the file *path* is there with another mode or owner; of a link nothing is said."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and (stat.S_IMODE(found.st_mode), found.st_uid) != (mode, uid)
+
+
 class Writer:
     """Writes and removes files with the means of *module*."""
 
@@ -96,39 +107,37 @@ class Writer:
         self._module.set_mode_if_different(path, mode, False)
 
     def write(self, path: str, text: str, mode: str, owner: str = "") -> None:
-        """Replace *path* in one step; a secret is never readable for others, not for a moment.
+        """Replace *path* in one step, with its mode, owner and SELinux context: a kill leaves the old file or the new one.
 
         :raises Failure: ``write_failed``.
         """
         directory, base = os.path.split(path)
+        self._sweep(path)
+        temporary = ""
         try:
             number, temporary = tempfile.mkstemp(prefix=f".{base}.", dir=directory)
-        except OSError as exc:
-            raise _write_failed(path, exc) from exc
-        try:
             with open(number, "w", encoding="utf-8", errors="surrogateescape") as handle:
                 handle.write(text)
                 handle.flush()
                 os.fsync(handle.fileno())
-            previous = os.umask(0o177)
-            try:
-                self._module.atomic_move(temporary, path)
-            finally:
-                os.umask(previous)
+            module = self._module
+            known = module.selinux_context if os.path.lexists(path) else module.selinux_default_context
+            if owner:
+                module.set_owner_if_different(temporary, owner, False)
+            module.set_mode_if_different(temporary, mode, False)
+            module.set_context_if_different(temporary, known(path), False)
+            os.replace(temporary, path)
         except OSError as exc:
-            raise _write_failed(path, exc) from exc
-        finally:
-            if os.path.lexists(temporary):
+            if temporary:
                 os.unlink(temporary)
-        if owner:
-            self._module.set_owner_if_different(path, owner, False)
-        self._module.set_mode_if_different(path, mode, False)
+            raise _write_failed(path, exc) from exc
 
     def backup(self, path: str) -> str:
         return self._module.backup_local(path)
 
     def remove(self, path: str) -> bool:
-        """Remove one file; false where there was none."""
+        """Remove one file, and what a killed run left of it; false where there was none."""
+        self._sweep(path)
         try:
             os.unlink(path)
         except FileNotFoundError:
@@ -136,6 +145,13 @@ class Writer:
         except OSError as exc:
             raise _write_failed(path, exc) from exc
         return True
+
+    @staticmethod
+    def _sweep(path: str) -> None:
+        """Remove what a run that was killed left beside *path*."""
+        directory, base = os.path.split(path)
+        for left in glob.glob(os.path.join(glob.escape(directory), f".{glob.escape(base)}.????????")):
+            os.unlink(left)
 
     @staticmethod
     def remove_empty(path: str) -> None:

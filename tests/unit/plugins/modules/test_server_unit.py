@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pathlib
 import stat
 import sys
+import tempfile
 
 import pytest
 import yaml
@@ -207,6 +209,73 @@ def test_a_secret_is_private_before_its_mode_is_set(run, tmp_path, monkeypatch):
         assert mode(tmp_path / "llm.service.secrets" / file) == 0o600
 
 
+@pytest.mark.parametrize(
+    "victim", ["llm.service", "llm.service.secrets/config.yaml", "llm.service.secrets/environment"]
+)
+def test_a_mode_that_somebody_changed_is_put_right(run, tmp_path, victim):
+    run(api_key=KEY)
+    before = {p: p.read_text() for p in tmp_path.rglob("*") if p.is_file()}
+    right = mode(tmp_path / victim)
+    (tmp_path / victim).chmod(0o666)
+    assert run(check=True, api_key=KEY)["changed"]
+    assert mode(tmp_path / victim) == 0o666
+    mended = run(api_key=KEY)
+    assert mended["changed"]
+    assert victim in mended["diff"][1]["prepared"]
+    assert mode(tmp_path / victim) == right
+    assert {p: p.read_text() for p in tmp_path.rglob("*") if p.is_file()} == before
+    assert not run(api_key=KEY)["changed"]
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("new", [False, True])
+@pytest.mark.parametrize("at", ["mkstemp", "fsync", "replace", "done"])
+def test_a_kill_leaves_the_old_file_or_the_new_one(run, tmp_path, monkeypatch, at, new):
+    """Whatever was there when it came, and with the right mode; the next run leaves nothing else."""
+    if not new:
+        run(api_key=KEY)
+    unit = tmp_path / "llm.service"
+    before = unit.read_text() if unit.exists() else None
+    real = os.replace
+
+    def killed(*words, **dummy):
+        if at == "done":
+            real(*words)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            {"mkstemp": tempfile, "fsync": os, "replace": os, "done": os}[at], "replace" if at == "done" else at, killed
+        )
+        with pytest.raises(Killed):
+            run(args={"model_path": "other"})
+    if unit.exists():
+        assert mode(unit) == 0o644
+    assert (unit.read_text() if unit.exists() else None) == before or (at == "done" and "other" in unit.read_text())
+    run(args={"model_path": "other"}, api_key=KEY)
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "tmp") == ["llm.service", "llm.service.secrets"]
+    run(state="absent")
+    assert [p.name for p in tmp_path.iterdir() if p.name != "tmp"] == []
+
+
+def test_a_file_that_cannot_be_replaced_leaves_the_old_one(run, tmp_path, monkeypatch):
+    run()
+    before = (tmp_path / "llm.service").read_text()
+
+    def full(*dummy):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        result = run(args={"model_path": "other"})
+    assert result["failure_class"] == "write_failed"
+    assert "No space left on device" in result["msg"]
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir() if p.name != "tmp"] == [("llm.service", before)]
+
+
 def test_a_changed_secret_is_a_change_with_a_new_identity(run, tmp_path):
     environment = tmp_path / "llm.service.secrets" / "environment"
     run(api_key=KEY)
@@ -289,12 +358,18 @@ def test_absent_leaves_the_unit_of_somebody_else(run, tmp_path):
 
 def test_a_drop_in_and_its_removal(run, tmp_path):
     result = run(style="drop_in")
-    assert result["path"] == str(tmp_path / "llm.service.d" / "50-llmops-sglang.conf")
+    assert result["path"] == str(tmp_path / "llm.service.d" / "zz-llmops-sglang.conf")
     assert mode(tmp_path / "llm.service.d") == 0o755
-    (tmp_path / "llm.service.d" / "90-other.conf").write_text("[Service]\nExecStart=\nExecStart=/bin/false\n")
-    assert any("90-other.conf" in w for w in run(style="drop_in")["warnings"])
+    for name in ("90-other.conf", "override.conf", "zzz.conf"):
+        (tmp_path / "llm.service.d" / name).write_text("[Service]\nExecStart=\nExecStart=/bin/false\n")
+    named = [w for w in run(style="drop_in")["warnings"] if "ExecStart= after this file" in w]
+    assert len(named) == 1 and "zzz.conf" in named[0]
     run(style="drop_in", state="absent")
-    assert [p.name for p in (tmp_path / "llm.service.d").iterdir()] == ["90-other.conf"]
+    assert sorted(p.name for p in (tmp_path / "llm.service.d").iterdir()) == [
+        "90-other.conf",
+        "override.conf",
+        "zzz.conf",
+    ]
 
 
 def test_a_copy_of_the_unit_before(run, tmp_path):
