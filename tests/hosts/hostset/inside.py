@@ -32,6 +32,8 @@ def keep(settings: Settings, group: str, orders: TextIO, reports: TextIO) -> Non
     net = network.parsed(json.loads(line)["network"])
     network.make_bridge()
     # nspawn notes machines under /run/systemd: in a place of our own nothing of that is left on the machine.
+    # A machine that systemd did not boot may lack the folder.
+    os.makedirs("/run/systemd", exist_ok=True)
     run(["mount", "-t", "tmpfs", "none", "/run/systemd"])
     run(["mount", "-t", "tmpfs", "none", settings.path("trees")])
     machines: Dict[int, str] = {}
