@@ -61,6 +61,19 @@ def test_an_empty_preset_asks_only_what_the_inventory_asks():
     assert options(**written(PROOF), server_journal=journal) == {**journal, **NOTHING}
 
 
-@pytest.mark.parametrize(("algorithm", "preset"), [("dflash", ["dflash"]), ("EAGLE3", []), (None, [])])
-def test_where_the_unit_is_somebody_else_s_only_the_draft_runner_is_asked(algorithm, preset):
-    assert options(server_speculative={"algorithm": algorithm, "draft_window_size": 8}) == {**NOTHING, "preset": preset}
+@pytest.mark.parametrize("algorithm", ["EAGLE3", None])
+def test_where_the_unit_is_somebody_else_s_no_window_is_asked_without_dflash(algorithm):
+    assert options(server_speculative={"algorithm": algorithm, "draft_window_size": 8}) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("speculative", "fields"),
+    [
+        ({}, {}),
+        ({"draft_window_size": 2048}, {"compact_cache": True, "draft_window_size": 2048}),
+        ({"draft_window_size": "trained"}, {"compact_cache": True, "draft_window_size": {"min": 1}}),
+    ],
+)
+def test_where_the_unit_is_somebody_else_s_the_window_of_the_inventory_is_asked(speculative, fields):
+    asked = options(server_speculative={"algorithm": "dflash", **speculative})
+    assert asked == {"preset": ["dflash"], "preset_fields": fields}
