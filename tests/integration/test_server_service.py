@@ -142,7 +142,7 @@ def test_the_old_process_is_gone_before_it_returns(unit):
 http.server.ThreadingHTTPServer(("127.0.0.1", 4109), http.server.SimpleHTTPRequestHandler).serve_forever()'"""
     )
     before = unit.bring()
-    unit.shell("until curl -s -o /dev/null http://127.0.0.1:4109/; do :; done")
+    unit.shell("until (exec 3<>/dev/tcp/127.0.0.1/4109) 2>/dev/null; do sleep 0.1; done")
     after = unit.bring("restarted")
     assert after["stopped_cleanly"] is True
     assert after["elapsed"] >= 2
