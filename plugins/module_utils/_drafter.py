@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 class Drafter:
     """One draft model; ``reason`` says why its config.json could not be read, and is empty where it was.
 
+    ``directory`` is where it lies, and empty where it is not on this host.
     ``sliding_window`` is in tokens and ``None`` where the model attends to everything; ``block_size`` counts the verified token.
     """
 
@@ -25,6 +26,8 @@ class Drafter:
     block_size: t.Optional[int] = None
     layer_types: dict[str, int] = field(default_factory=dict)
     architectures: list[str] = field(default_factory=list)
+    mask_token_id: t.Optional[int] = None
+    directory: str = ""
 
     @property
     def known(self) -> bool:
@@ -37,7 +40,7 @@ def read_drafter(path: str, environment: t.Mapping[str, str], home: str = "", re
     :arg environment: the server's environment: ``HF_HUB_CACHE`` and ``HF_HOME`` say where the cache is.
     :arg home: the home directory of the server's user.
     """
-    directory = path if os.path.isabs(path) or os.path.isdir(path) else _in_hub_cache(path, environment, home, revision)
+    directory = model_directory(path, environment, home, revision)
     if not directory:
         return Drafter(path, "it is not in the local hub cache")
     config = os.path.join(directory, "config.json")
@@ -45,7 +48,7 @@ def read_drafter(path: str, environment: t.Mapping[str, str], home: str = "", re
         with open(config, encoding="utf-8") as handle:
             raw = json.load(handle)
     except OSError as exc:
-        return Drafter(path, f"'{config}' cannot be read ({exc.strerror})")
+        return Drafter(path, f"'{config}' cannot be read ({exc.strerror})", directory=directory)
     except ValueError as exc:
         return Drafter(path, f"'{config}' is not JSON ({exc})")
     if not isinstance(raw, dict):
@@ -56,7 +59,14 @@ def read_drafter(path: str, environment: t.Mapping[str, str], home: str = "", re
         block_size=_integer(_section(raw, "dflash_config").get("block_size", raw.get("block_size"))),
         layer_types=_count(_text_config(raw).get("layer_types", raw.get("layer_types"))),
         architectures=[str(a) for a in raw.get("architectures") or []],
+        mask_token_id=_integer(_section(raw, "dflash_config").get("mask_token_id")),
+        directory=directory,
     )
+
+
+def model_directory(path: str, environment: t.Mapping[str, str], home: str = "", revision: str = "") -> str:
+    """Where the model at *path* lies, see :func:`read_drafter`; empty for a hub name that is not in the cache."""
+    return path if os.path.isabs(path) or os.path.isdir(path) else _in_hub_cache(path, environment, home, revision)
 
 
 def trained_window(config: t.Mapping[str, t.Any]) -> t.Optional[int]:
@@ -92,7 +102,7 @@ def _count(layer_types: t.Any) -> dict[str, int]:
 
 def _in_hub_cache(name: str, environment: t.Mapping[str, str], home: str, revision: str) -> str:
     """The snapshot directory of hub model *name*, or nothing; the layout is that of huggingface_hub."""
-    if name.count("/") != 1:
+    if name.count("/") > 1:
         return ""
     base = environment.get("HF_HOME") or os.path.join(home or os.path.expanduser("~"), ".cache", "huggingface")
     cache = environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE") or os.path.join(base, "hub")

@@ -30,6 +30,9 @@ Params = t.Mapping[str, t.Any]
 
 ENTRY_POINT = ("-m", "sglang.launch_server")
 KEYS = ("api_key", "admin_api_key")
+_CONTAINER_TOOLS = frozenset(
+    ("apptainer", "ctr", "docker", "enroot", "nerdctl", "podman", "singularity", "systemd-nspawn")
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ class CommandPlan:
     """A checked command line: ``words`` are all of it but the configuration file of the keys.
 
     ``speculative`` is what it says of speculation, under the names of the option of that name. ``config`` is the user's own
-    configuration file where that has to be merged with the one of the keys, since the server takes one alone.
+    configuration file where that has to be merged with the one of the keys, since the server takes one alone. ``home`` is the
+    home directory of the server's user, and empty for the module's own.
     """
 
     version: str
@@ -48,6 +52,7 @@ class CommandPlan:
     speculative: dict[str, t.Any]
     drafter: t.Optional[Drafter]
     config: str = ""
+    home: str = ""
 
 
 def plan_command(
@@ -57,7 +62,7 @@ def plan_command(
 
     :raises Failure: ``unknown_flag``, ``rule_violated`` or ``unit_invalid``; nothing has been written then.
     """
-    local = not params["dest_dir"]
+    local = on_this_host(params)
     environment = environment_of(params["environment"] or {})
     flag_names = checked_flag_names(params["flag_names"] or {})
     args, speculative, extra = dict(params["args"] or {}), params["speculative"] or {}, params["extra_args"] or []
@@ -68,7 +73,8 @@ def plan_command(
     refuse_keys(args, extra)
     algorithm = _speculative.algorithm_of(speculative, args)
     _speculative.check_algorithm(algorithm, table, flag_names)
-    drafter = _drafter(params, environment)
+    home = _home(params, environment)
+    drafter = _drafter(params, environment, home)
     words = Words(table)
     speculation = _speculative.entries(speculative, table, flag_names, algorithm, drafter)
     for entry in speculation:
@@ -80,13 +86,15 @@ def plan_command(
     warnings += [f"'extra_args' sets {name} again and wins: set it in one place." for name in sorted(again)]
     server_words = [*words.words(), *extra]
     arguments = _flags.arguments_of(server_words, table=table)
-    _check_needed(params, {**arguments, **({"config": config} if config else {})}, table)
+    if config:
+        arguments["config"] = config
+    _check_needed(params, arguments, table)
     budget = speculative.get("tree_budget")
     start = Start(arguments, table.version, drafter, environment, budget if isinstance(budget, int) else None)
     warnings += check(start, local)
     command = [params["python"], *ENTRY_POINT, *server_words]
     resolved = _speculative.resolved(arguments, speculation)
-    return CommandPlan(version, table, command, environment, arguments, resolved, drafter, config)
+    return CommandPlan(version, table, command, environment, arguments, resolved, drafter, config, home)
 
 
 def environment_of(environment: t.Mapping[str, t.Any]) -> dict[str, str]:
@@ -136,6 +144,13 @@ def _install(
     if not os.path.isabs(python):
         raise Failure(
             "unit_invalid", f"The interpreter '{python}' is no absolute path: systemd needs one, correct 'python'."
+        )
+    if container_tool([python]):
+        raise Failure(
+            "unit_invalid",
+            f"The interpreter '{python}' runs containers, and neither the version nor the flags, drafter, paths and GPUs of a server in "
+            "an image can be checked from here: give an interpreter of this host, or write that unit by hand; 'server_service', "
+            "'server_info', 'wait_for_generation' and 'journal_assert' work on any unit.",
         )
     if not os.path.exists(python):
         if local or version == "auto":
@@ -187,17 +202,31 @@ def _table(
     return table
 
 
-def _drafter(params: Params, environment: dict[str, str]) -> t.Optional[Drafter]:
+def container_tool(words: t.Sequence[str]) -> str:
+    """The program at the beginning of a command, or of a shell's script there, that runs containers; empty for none."""
+    parts = [part for word in words[:6] for part in word.split()]
+    return next((part for part in parts if os.path.basename(part) in _CONTAINER_TOOLS), "")
+
+
+def on_this_host(params: Params) -> bool:
+    """Whether the server's paths are those of this host: not below a directory, and without a root of its own."""
+    return not params["dest_dir"] and not {"RootDirectory", "RootImage"} & set(params["service"] or {})
+
+
+def _home(params: Params, environment: t.Mapping[str, str]) -> str:
+    try:
+        return environment.get("HOME") or (pwd.getpwnam(params["user"]).pw_dir if params["user"] else "")
+    except KeyError:
+        return ""
+
+
+def _drafter(params: Params, environment: dict[str, str], home: str) -> t.Optional[Drafter]:
     speculative, args = params["speculative"] or {}, params["args"] or {}
     path = _speculative.draft_path_of(speculative, args)
     if not path:
         return None
     revision = speculative.get("draft_model_revision") or args.get("speculative_draft_model_revision") or ""
-    try:
-        home = pwd.getpwnam(params["user"]).pw_dir if params["user"] else ""
-    except KeyError:
-        home = ""
-    return read_drafter(path, environment, environment.get("HOME") or home, str(revision))
+    return read_drafter(path, environment, home, str(revision))
 
 
 def _check_needed(params: Params, arguments: t.Mapping[str, t.Any], table: FlagTable) -> None:

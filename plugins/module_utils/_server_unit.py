@@ -17,6 +17,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_proof import journal_proof
 from ansible_collections.llmops.sglang.plugins.module_utils._kept_help import kept_help
+from ansible_collections.llmops.sglang.plugins.module_utils._preflight import no_room, of_containers, unfit_host
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     UNIT_FINGERPRINT,
     differences,
@@ -29,9 +30,10 @@ from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import 
     CommandPlan,
     Params,
     RunCommand,
+    on_this_host,
     plan_command,
 )
-from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import (
     MARKER,
     MODERN_SYSTEMD,
@@ -89,6 +91,8 @@ class ServerUnit:
         self.name = unit_name(params["name"])
         self.place = place_of(self.name, params["scope"], params["style"], params["dest_dir"])
         self.manager = self._manager()
+        # As it is before this module changes anything.
+        self.state = self.manager.show(self.name) if self.manager else UnitState(self.name, {})
         self.systemd = self._systemd_version()
         self.secrets = secret_texts(params["environment_secrets"] or {})
         self.secret_store = SecretStore(self.place, writer, params["user"] or "", self.systemd >= CREDENTIALS_SINCE)
@@ -109,6 +113,7 @@ class ServerUnit:
         if self.params["verify"]:
             self._verify(text)
         self._warn_of_foreign_drop_ins()
+        self._preflight(command, old_argv, len(text) + len(files.config) + len(files.environment))
         secrets_changed, wrong = self.secret_store.differs(files), self.secret_store.wrong_attributes(files)
         if attributes_differ(self.place.path, 0o644, os.geteuid()):
             wrong.append(self.place.path)
@@ -197,14 +202,15 @@ class ServerUnit:
         place = self.place
         link = os.path.join(place.directory, self.name)
         masked = not self.params["dest_dir"] and os.path.islink(link) and os.path.realpath(link) == "/dev/null"
-        state = self.manager.show(self.name) if self.params["style"] == "drop_in" and self.manager else None
-        if masked or (state and state.load_state == "masked"):
+        drop_in = self.params["style"] == "drop_in"
+        if masked or (drop_in and self.state.load_state == "masked"):
             raise Failure(
                 "unit_invalid",
                 f"The unit '{self.name}' is masked: unmask it with 'systemctl unmask {self.name}' first.",
             )
-        if state and self.manager and not state.fragment_path and not (self.check_mode and state.exists):
-            raise self.manager.no_such_unit(state)
+        known = self.state.fragment_path or (self.check_mode and self.state.exists)
+        if drop_in and self.manager and not known:
+            raise self.manager.no_such_unit(self.state)
         before = read_text(place.path)
         if before is not None and not _is_own(before):
             self.warnings.append(
@@ -274,13 +280,30 @@ class ServerUnit:
         if not self.params["dest_dir"]:
             directories += [f"{base}/systemd/{self.params['scope']}" for base in ("/usr/lib", "/run", "/etc")]
         # systemd knows more places than these; the files know more than systemd before it reads them.
-        paths = set(self.manager.show(self.name).drop_in_paths) if self.manager else set()
+        paths = set(self.state.drop_in_paths)
         for directory in directories:
             paths.update(glob.glob(os.path.join(glob.escape(directory), f"{self.name}.d", "*.conf")))
         for path in sorted(paths - {place.path}):
             later = place.style == "unit" or os.path.basename(path) > os.path.basename(place.path)
             if later and os.access(path, os.R_OK) and exec_start_of(read_text(path) or ""):
                 self.warnings.append(f"The drop-in '{path}' sets ExecStart= after this file and wins: remove it.")
+
+    def _preflight(self, command: CommandPlan, old_argv: list[str], size: int) -> None:
+        """Refuse what would keep the server from starting, or warn of it.
+
+        :raises Failure: with the class of the first finding.
+        """
+        self.warnings += of_containers(self.params, self.name, old_argv)
+        if self.params["preflight"] == "skip":
+            return
+        findings = no_room(self.place.directory, size)
+        if on_this_host(self.params):
+            findings += unfit_host(self.params, self.run_command, command, self.state)
+        sentences = [self.mask.text(finding.msg) for finding in findings]
+        if self.params["preflight"] == "warn":
+            self.warnings += sentences
+        elif findings:
+            raise Failure(findings[0].failure_class, " ".join(sentences))
 
     def _write(
         self, before: t.Optional[str], text: str, files: SecretFiles, secrets_changed: bool, wrong: list[str]
@@ -303,7 +326,7 @@ class ServerUnit:
         """Have systemd read its files anew where its copy is older; whether that was needed although no file changed."""
         if not self.manager:
             return False
-        stale = self.manager.show(self.name).need_daemon_reload
+        stale = self.state.need_daemon_reload
         if not self.check_mode and (changed or stale):
             self.manager.daemon_reload()
         return stale and not changed
@@ -313,10 +336,9 @@ class ServerUnit:
             return False
         if not self.check_mode:
             return bool(differences(self.manager, self.name))
-        state = self.manager.show(self.name)
-        if not state.running:
+        if not self.state.running:
             return False
-        environ = read_environ(state.main_pid)
+        environ = read_environ(self.state.main_pid)
         if changed or secrets_changed:
             return secrets_changed or environ is None or environ.get(UNIT_FINGERPRINT) != fingerprint_of(text)
         return bool(differences(self.manager, self.name))

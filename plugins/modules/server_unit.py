@@ -49,6 +49,7 @@ options:
   python:
     description:
       - Absolute path of the interpreter of the server's environment. Required for O(state=present).
+      - A program that runs containers is refused, since nothing within an image can be checked from the host.
     type: str
   sglang_version:
     description:
@@ -136,6 +137,17 @@ options:
       - Whether C(systemd-analyze verify) must accept the unit before it is written.
     type: bool
     default: true
+  preflight:
+    description:
+      - What to do where this host would keep the server from starting, or let it fail after its weights are loaded. With V(fail)
+        nothing is written, V(warn) says it, V(skip) does not look.
+      - Looked for are what the user of the unit cannot read of the interpreter, the model, the drafter and the TLS files; models that
+        an offline server does not find in its hub cache; fewer GPUs than the sizes in O(args) ask for, where the driver
+        tells them; another process on the port; and room for the files of the unit.
+      - With O(dest_dir), and where O(service) gives the unit a root directory of its own, only the room is looked for.
+    type: str
+    choices: [fail, warn, skip]
+    default: fail
   backup:
     description:
       - Whether to keep a copy of the unit file that is replaced or removed.
@@ -306,6 +318,7 @@ ARGUMENT_SPEC = {
     "group": {"type": "str"},
     "working_directory": {"type": "str"},
     "verify": {"type": "bool", "default": True},
+    "preflight": {"type": "str", "choices": ["fail", "warn", "skip"], "default": "fail"},
     "backup": {"type": "bool", "default": False},
     "dest_dir": {"type": "path"},
 }

@@ -242,6 +242,54 @@ def test_what_systemd_would_not_take_is_refused(make, options, parts):
         assert server.shell(f"ls {server.folder} | grep {server.name}", check=False) == ""
 
 
+def test_what_this_host_would_let_fail_is_refused_before_anything_is_written(make):
+    server = make()
+    server.shell(
+        "systemd-run -q --unit=holder python3 -m http.server 4188; install -d -m 700 /srv/units/secret-model;"
+        "for i in $(seq 100); do ss -ltn | grep -q :4188 && break; sleep 0.1; done"
+    )
+    model = {"model_path": "org/model"}
+    for options, failure_class, parts in (
+        ({"args": {**model, "port": 4188}}, "foreign_listener", ["4188", "holder.service"]),
+        (
+            {"args": {"model_path": "/srv/units/secret-model"}, "user": "nobody"},
+            "rule_violated",
+            ["secret-model", "nobody"],
+        ),
+        ({"environment": {"HF_HUB_OFFLINE": "1"}}, "rule_violated", ["org/model", "hub cache"]),
+        ({"python": "/usr/bin/podman"}, "unit_invalid", ["runs containers"]),
+    ):
+        result = server.write(**options)
+        assert result["failure_class"] == failure_class, result
+        assert all(part in result["msg"] for part in parts), result["msg"]
+        assert server.shell(f"ls {server.folder} | grep {server.name}", check=False) == ""
+    warned = server.write(args={**model, "port": 4188}, preflight="warn")
+    assert warned["changed"] and any("holder.service" in warning for warning in warned["warnings"])
+    assert not server.write(args={**model, "port": 4188}, preflight="skip")["changed"]
+    server.shell("systemctl stop holder; chmod 755 /srv/units/secret-model")
+    assert not server.write(args={"model_path": "/srv/units/secret-model"}, user="nobody")["failed"]
+
+
+def test_a_full_disk_and_a_read_only_directory_leave_the_old_unit(make):
+    server = make()
+    place = f"/srv/units/{server.name}.dest"
+    server.shell(f"mkdir -p {place} && mount -t tmpfs -o size=128k none {place}")
+    first = server.write(dest_dir=place)
+    before = server.shell(f"cat {first['path']}")
+    server.shell(f"head -c 1M /dev/zero > {place}/filler || true")
+    for preflight in ("fail", "skip"):
+        full = server.write(dest_dir=place, args={"model_path": "org/other"}, preflight=preflight)
+        assert full["failure_class"] == "write_failed", full
+        assert "make room" in full["msg"]
+    server.shell(f"rm {place}/filler; mount -o remount,ro {place}")
+    for preflight in ("fail", "skip"):
+        fixed = server.write(dest_dir=place, args={"model_path": "org/other"}, preflight=preflight)
+        assert fixed["failure_class"] == "write_failed", fixed
+        assert "ead-only" in fixed["msg"]
+    assert server.shell(f"cat {first['path']}; ls -A {place}") == f"{before}{server.name}.service\n"
+    server.shell(f"umount {place}")
+
+
 def test_a_drop_in_over_the_unit_of_somebody_else(make):
     server = make()
     missing = server.write(style="drop_in")
@@ -255,6 +303,11 @@ def test_a_drop_in_over_the_unit_of_somebody_else(make):
     result = server.write(style="drop_in", api_key=KEY)
     assert result["flag_changes"]["changed"] == {"model_path": {"before": "org/old", "after": "org/model"}}
     assert result["flag_changes"]["removed"] == {"port": 1}
+    # Those of others that systemd reads before it, what "systemctl edit" makes among them.
+    server.shell(
+        f"cd {server.folder}/{server.name}.service.d; printf '[Service]\\nExecStart=\\nExecStart=/bin/false\\n' > 99-other.conf;"
+        "cp 99-other.conf override.conf; systemctl daemon-reload"
+    )
     record = server.start()
     assert record["argv"][:4] == ["-m", "sglang.launch_server", "--model-path", "org/model"]
     assert record["environ"]["OWNER"] == "1"
@@ -265,8 +318,16 @@ def test_a_drop_in_over_the_unit_of_somebody_else(make):
     )
     assert removed["changed"]
     assert server.unit() == owner
-    assert server.shell(f"ls -d {server.folder}/{server.name}.service.*", check=False) == ""
+    assert server.shell(f"ls {server.folder}/{server.name}.service.d").split() == ["99-other.conf", "override.conf"]
+    server.shell(f"rm -r {server.folder}/{server.name}.service.d; systemctl daemon-reload")
     assert server.start()["argv"][-1] == "1"
+    server.shell(
+        f"mkdir -p /usr/local/lib/systemd/system; mv {server.folder}/{server.name}.service /usr/local/lib/systemd/system;"
+        f"systemctl daemon-reload; systemctl mask --runtime {server.name}"
+    )
+    masked = server.write(style="drop_in")
+    server.shell(f"systemctl unmask --runtime {server.name}; rm /usr/local/lib/systemd/system/{server.name}.service")
+    assert masked["failure_class"] == "unit_invalid" and "is masked" in masked["msg"]
 
 
 def test_absent_leaves_nothing(make):
