@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import typing as t
 
@@ -18,22 +19,27 @@ SHORTEST_OUTPUT_SHARE = 0.9
 _LAG_FLOOR = 0.005
 _USUAL_LAG_FLOOR = 0.002
 _LAG_SHARE = 0.1
+_FIRST_TOKEN_SHARE = 0.05
 _CPU_CEILING = 0.9
 
 
 def distribution(samples: t.Sequence[t.Optional[float]]) -> dict[str, t.Any]:
     """Count, mean, extremes and percentiles of *samples* in seconds, given in milliseconds.
 
-    A percentile is null where fewer than 10 / (1 - p) samples stand behind it.
+    A percentile that their count cannot bear is null.
     """
     known = sorted(s for s in samples if s is not None)
     found: dict[str, t.Any] = {"n": len(known), "mean": None, "min": None, "max": None}
     if known:
         found.update(mean=_ms(math.fsum(known) / len(known)), min=_ms(known[0]), max=_ms(known[-1]))
     for percent, label in _PERCENTILES:
-        enough = len(known) * (100 - percent) >= 1000
-        found[label] = _ms(quantile(known, percent / 100)) if enough else None
+        found[label] = _ms(quantile(known, percent / 100)) if _bears(len(known), percent) else None
     return found
+
+
+def _bears(count: int, percent: int) -> bool:
+    """Whether enough samples stand behind a percentile: 10 / (1 - p)."""
+    return count * (100 - percent) >= 1000
 
 
 def quantile(ordered: t.Sequence[float], p: float) -> float:
@@ -115,7 +121,8 @@ def client_health(load: Load, done: t.Sequence[RequestSample]) -> dict[str, t.An
     """How well the client kept up; ``saturated`` when its own delays may be part of the figures.
 
     A lag that is usual shifts every chunk, so it is held against the gap between chunks; a rare one spoils single first
-    tokens, so it is held against the time to the first token where that is longer.
+    tokens, so it is held against the time to the first token where that is longer. How rare it is, few lags cannot tell.
+    What the figures themselves carry is judged always: how late tokens were noted, at the most.
     """
     lags = sorted(load.loop_lags) or [0.0]
     gaps = sorted(gap for s in done for gap in s.chunk_gaps)
@@ -124,15 +131,34 @@ def client_health(load: Load, done: t.Sequence[RequestSample]) -> dict[str, t.An
     ttft = quantile(ttfts, 0.5) if ttfts else 0.0
     usual, rare = quantile(lags, 0.5), quantile(lags, 0.99)
     allowed = max(_LAG_FLOOR, _LAG_SHARE * max(gap, ttft))
-    late = usual > max(_USUAL_LAG_FLOOR, _LAG_SHARE * gap) or rare > allowed
+    usual_allowed = max(_USUAL_LAG_FLOOR, _LAG_SHARE * gap)
+    first = mean_lateness(load, [s.first_token_at for s in done if s.first_token_at is not None])
+    chunk = mean_lateness(load, [at for s in done for at, dummy in s.token_chunks])
+    late = (
+        max(usual, chunk) > usual_allowed
+        or first > max(_LAG_FLOOR, _FIRST_TOKEN_SHARE * ttft)
+        or (_bears(len(lags), 99) and rare > allowed)
+    )
     return {
         "loop_lag_p50_ms": _ms(usual),
         "loop_lag_p99_ms": _ms(rare),
         "loop_lag_p99_allowed_ms": _ms(allowed),
+        "first_tokens_noted_late_ms": _ms(first),
+        "chunks_noted_late_ms": _ms(chunk),
         "cpu_share": round(load.cpu_share, 3),
         "max_in_flight": load.max_in_flight,
         "saturated": bool(done) and (late or load.cpu_share > _CPU_CEILING),
     }
+
+
+def mean_lateness(load: Load, noted: t.Sequence[float]) -> float:
+    """How late the times in *noted* may be on the average: each since a timer of the event loop was overdue."""
+    fired = [at for dummy, at in load.timers]
+    total = 0.0
+    for at in noted:
+        index = bisect.bisect_left(fired, at)
+        total += max(0.0, at - load.timers[index][0]) if index < len(fired) else 0.0
+    return total / len(noted) if noted else 0.0
 
 
 def outputs_too_short(done: t.Sequence[RequestSample], max_tokens: int) -> bool:

@@ -28,12 +28,18 @@ class Load:
     """What a load produced: its samples, and how well the client itself kept up."""
 
     samples: list[RequestSample] = field(default_factory=list)
-    loop_lags: list[float] = field(default_factory=list)
+    # When a timer of the event loop was due, and when it fired.
+    timers: list[tuple[float, float]] = field(default_factory=list)
     wall: float = 0.0
     cpu: float = 0.0
     timed_out: bool = False
     in_flight: int = 0
     max_in_flight: int = 0
+
+    @property
+    def loop_lags(self) -> list[float]:
+        """How late each timer fired, in seconds."""
+        return [fired - due for due, fired in self.timers]
 
     @property
     def cpu_share(self) -> float:
@@ -170,7 +176,7 @@ class LoadGenerator:
         while True:
             due = time.monotonic() + _LAG_INTERVAL
             await asyncio.sleep(_LAG_INTERVAL)
-            load.loop_lags.append(max(0.0, time.monotonic() - due))
+            load.timers.append((due, max(due, time.monotonic())))
 
 
 def arrivals(count: int, rate: float, pattern: str, seed: int) -> list[float]:

@@ -83,19 +83,41 @@ def test_the_steady_rate_leaves_ramp_and_drain_out():
     assert rate is None or rate >= whole
 
 
+def timers(lags, interval=0.01):
+    """When timers were due and fired, one after the other."""
+    made, now = [], 0.0
+    for lag in lags:
+        made.append((now + interval, now + interval + lag))
+        now = made[-1][1]
+    return made
+
+
 @pytest.mark.parametrize(
     ("lags", "cpu", "saturated"),
     [
         ([0.001] * 200, 0.1, False),
-        ([0.001] * 150 + [0.2] * 50, 0.1, True),
         ([0.004] * 200, 0.1, True),
-        ([0.001] * 199 + [0.2], 0.1, False),
+        ([0.001] * 1990 + [0.2] * 10, 0.1, False),
+        ([0.001] * 1900 + [0.2] * 100, 0.1, True),
         ([0.001] * 200, 0.95, True),
+        # The first token comes at 0.1 s, while a timer is overdue by more than a twentieth of that.
+        ([0.001] * 8 + [0.06] + [0.001] * 90, 0.1, True),
+        # One hiccup of the same length where no token comes; of 100 lags it is the 99th percentile.
+        ([0.06] + [0.001] * 99, 0.1, False),
+        # One between two chunks that delays a single one of nine.
+        ([0.001] * 10 + [0.012] + [0.001] * 90, 0.1, False),
     ],
 )
 def test_a_client_that_cannot_keep_up_says_so(lags, cpu, saturated):
-    load = Load(samples=[sample()], loop_lags=lags, wall=1.0, cpu=cpu)
+    load = Load(samples=[sample()], timers=timers(lags), wall=1.0, cpu=cpu)
     assert _cell.measures(load, 33)["client"]["saturated"] is saturated
+
+
+def test_it_tells_how_late_tokens_were_noted():
+    # Tokens at 0.10, 0.12, ..., 0.26; the loop stood still from 0.09 to 0.13.
+    found = _cell.measures(Load(samples=[sample()], timers=[(0.09, 0.13), (0.5, 0.5)]), 33)["client"]
+    assert found["first_tokens_noted_late_ms"] == pytest.approx(10)
+    assert found["chunks_noted_late_ms"] == pytest.approx((10 + 30) / 9, abs=0.001)
 
 
 @pytest.mark.parametrize(

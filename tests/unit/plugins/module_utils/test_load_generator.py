@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The load generator against a server that knows the truth, and against every way in which one can lie.
 
-The bounds are wide, because both sides share a busy machine; the errors that they are to find are larger by far.
+Both sides share a busy machine, so the truth is what the server did and not what it was to do, and the client may be off by
+as much as it says itself that it was late.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import contextlib
 import socket
 import statistics
+import time
 
 import pytest
 
@@ -61,26 +63,66 @@ def bodies(count, api="chat", max_tokens=64):
     return [body(api, max_tokens, f"request {index}") for index in range(count)]
 
 
+def check_first_token(found, ttft):
+    late = found["client"]["first_tokens_noted_late_ms"]
+    assert found["ttft_ms"]["mean"] == pytest.approx(ttft * 1000, abs=max(5, ttft * 20) + late)
+
+
+def check_times(found, server, load):
+    """Times to the first token are within 2 % or 5 ms of the truth, times a token and rates within 2 %."""
+    ttft, tpot, rate = truth(server, load)
+    check_first_token(found, ttft)
+    ends = _cell.mean_lateness(load, [at for one in load.samples for at in (one.first_token_at, one.last_token_at)])
+    span = statistics.mean(one.last_token_at - one.first_token_at for one in load.samples)
+    assert found["tpot_ms"]["mean"] == pytest.approx(tpot * 1000, rel=0.02 + 2 * ends / span)
+    last = _cell.mean_lateness(load, [max(one.last_token_at for one in load.samples)])
+    assert found["output_tokens_per_second"] == pytest.approx(rate, rel=0.02 + last / found["duration_s"])
+
+
 @pytest.mark.parametrize(("api", "streams"), [("chat", 1), ("chat", 32), ("completions", 8), ("generate", 8)])
 def test_figures_are_those_of_the_server(api, streams):
-    with serving(pattern=[1, 7, 2, 6]) as server:
-        load = generator(server, api).closed_loop(bodies(max(4, 2 * streams), api), streams)
-        found = _cell.measures(load, 64)
-        ttft, tpot, rate = truth(server, load)
+    with serving(pattern=[1, 7, 2, 6], ttft=0.2, step=0.04) as server:
+        load = generator(server, api).closed_loop(bodies(max(4, 2 * streams), api, 33), streams)
+        found = _cell.measures(load, 33)
+        check_times(found, server, load)
     assert found["errors"] == {} and found["short_outputs"] == 0 and found["tpot_basis"] == "after_first_chunk"
-    assert found["ttft_ms"]["mean"] == pytest.approx(ttft * 1000, rel=0.2)
-    assert found["tpot_ms"]["mean"] == pytest.approx(tpot * 1000, rel=0.2)
-    assert found["output_tokens_per_second"] == pytest.approx(rate, rel=0.2)
     assert found["chunk_gap_ms"]["mean"] > 2 * found["tpot_ms"]["mean"]
     assert load.max_in_flight == streams
 
 
 def test_a_first_chunk_of_many_tokens_does_not_make_the_server_faster():
-    with serving(first_chunk=16, pattern=[4]) as server:
+    with serving(first_chunk=16, pattern=[4], ttft=0.2, step=0.04) as server:
         load = generator(server).closed_loop(bodies(4, max_tokens=40), 2)
         found = _cell.measures(load, 40)
-        tpot = truth(server, load)[1]
-    assert found["tpot_ms"]["mean"] == pytest.approx(tpot * 1000, rel=0.2)
+        check_times(found, server, load)
+
+
+def test_one_hiccup_of_the_client_where_no_token_comes_leaves_its_figures_valid():
+    """In a short cell it is the 99th percentile of all lags."""
+
+    async def hiccup(load):
+        await asyncio.sleep(0.05)
+        time.sleep(0.15)
+
+    with serving(ttft=0.3, step=0.04) as server:
+        runner = LoadGenerator(endpoint(server.base_url, None, {}), "chat", 60.0, [hiccup])
+        load = runner.closed_loop(bodies(4, max_tokens=33), 4)
+        found = _cell.measures(load, 33)
+        check_times(found, server, load)
+    assert found["client"]["loop_lag_p99_ms"] > found["client"]["loop_lag_p99_allowed_ms"]
+    assert found["client"]["first_tokens_noted_late_ms"] < 0.05 * 300
+
+
+def test_hiccups_that_delay_tokens_make_a_client_saturated():
+    async def hiccups(load):
+        while True:
+            await asyncio.sleep(0.02)
+            time.sleep(0.06)
+
+    with serving(ttft=0.3, step=0.04) as server:
+        runner = LoadGenerator(endpoint(server.base_url, None, {}), "chat", 60.0, [hiccups])
+        load = runner.closed_loop(bodies(4, max_tokens=33), 4)
+    assert _cell.measures(load, 33)["client"]["saturated"]
 
 
 def test_a_stream_is_busy_from_one_request_to_the_next_on_one_connection():
@@ -151,7 +193,7 @@ def test_a_thinking_model_has_its_first_token_before_its_first_content():
         load = generator(server).closed_loop(bodies(4), 4)
         found = _cell.measures(load, 64)
         ttft = truth(server, load)[0]
-    assert found["ttft_ms"]["mean"] == pytest.approx(ttft * 1000, rel=0.2)
+    check_first_token(found, ttft)
     assert found["ttfo_ms"]["mean"] > found["ttft_ms"]["mean"] + 50
 
 
