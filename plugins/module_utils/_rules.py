@@ -18,7 +18,12 @@ from ansible_collections.llmops.sglang.plugins.module_utils._version import at_l
 # The server's default where neither the arguments nor the drafter's config.json say it (speculative_hook.py, _handle_dflash).
 DEFAULT_BLOCK_SIZE = 16
 # arg_groups/speculative_hook.py and choices.py; another backend falls back without an error.
-_DRAFT_BACKENDS = (("0.5.11", "flashinfer fa3 fa4 triton"), ("0.5.15", "flashinfer fa3 fa4 triton ascend"))
+_DRAFT_BACKENDS = (
+    ("0.5.11", "flashinfer fa3 fa4 triton"),
+    ("0.5.15", "flashinfer fa3 fa4 triton ascend"),
+    # What the newest takes: which of these came when is not read from every release.
+    ("0.5.16", "flashinfer fa3 fa4 triton ascend trtllm_mha intel_xpu"),
+)
 _DEVICES = (("0.5.21", ""), ("0.5.20", "cuda npu xpu"), ("0.5.17", "cuda npu"), ("0.5.16", "cuda"))
 
 
@@ -74,7 +79,9 @@ def check(start: Start, local: bool = True) -> list[str]:
             start, "the draft window to be positive", f"it is {start.window}", "correct 'speculative.draft_window_size'"
         )
     if start.algorithm == "DFLASH":
+        _other_dflash_errors(start)
         warnings += _dflash_warnings(start)
+    _block_verification_errors(start)
     warnings += _other_warnings(start)
     _sink_errors(start)
     return warnings
@@ -144,12 +151,53 @@ def _attention_parallel_errors(start: Start) -> None:
         raise _violated(
             start, "attn_cp_size == 1 where DP attention is on", "it is not", "set 'args.attn_cp_size' to 1"
         )
-    if start.environment.get("SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION", "0").lower() in ("1", "true", "yes"):
+
+
+def _other_dflash_errors(start: Start) -> None:
+    """What DFLASH does not go together with."""
+    args, version = start.arguments, start.version
+    coordination = start.environment.get("SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION", "0").lower()
+    if at_least(version, "0.5.23") and coordination in ("1", "true", "yes"):
+        raise _violated(
+            start, "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION=0", "it is on", "take it out of 'environment'"
+        )
+    if (args.get("enable_lora") or args.get("lora_paths")) and not at_least(version, "0.5.19"):
         raise _violated(
             start,
-            "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION=0 where DP attention is on",
-            "it is on",
-            "take it out of 'environment'",
+            "no LoRA",
+            "it is on (0.5.19 is the first that has both)",
+            "take 'args.enable_lora' and 'lora_paths' out",
+        )
+    if args.get("mamba_radix_cache_strategy") == "extra_buffer_lazy" and not at_least(version, "0.5.18"):
+        raise _violated(
+            start,
+            "another cache strategy than extra_buffer_lazy",
+            "that is set (0.5.18 is the first that has both)",
+            "set 'args.mamba_radix_cache_strategy' to extra_buffer",
+        )
+    # The server finds this out in its scheduler, after the weights.
+    drafter = start.drafter
+    if args.get("skip_tokenizer_init") and drafter is not None and drafter.known and drafter.mask_token_id is None:
+        raise _violated(
+            start,
+            "a tokenizer where the drafter's config.json has no dflash_config.mask_token_id",
+            "'args.skip_tokenizer_init' is set",
+            "take it out",
+        )
+
+
+def _block_verification_errors(start: Start) -> None:
+    allowed = ("EAGLE", "EAGLE3", "NEXTN", "DFLASH", "DSPARK")
+    if not start.arguments.get("speculative_use_block_verification") or start.algorithm not in ALGORITHMS:
+        return
+    device = str(start.arguments.get("device") or "cuda")
+    if start.algorithm not in allowed or device != "cuda":
+        found = f"the device is {device}" if start.algorithm in allowed else "the algorithm is another one"
+        raise _violated(
+            start,
+            f"{', '.join(allowed)} and CUDA or ROCm for block verification",
+            found,
+            "take 'speculative.use_block_verification' out",
         )
 
 
@@ -230,6 +278,10 @@ def _dflash_warnings(start: Start) -> list[str]:
         warnings.append(
             f"SGLang {version} switches mixed chunked prefill off with DFLASH: 'args.enable_mixed_chunk' has no effect."
         )
+    if args.get("speculative_use_rejection_sampling"):
+        warnings.append(
+            f"SGLang {version} samples by rejection with EAGLE and EAGLE3 alone: 'speculative.use_rejection_sampling' has no effect."
+        )
     if not at_least(version, "0.5.14") and not args.get("disable_overlap_schedule"):
         warnings.append(
             f"SGLang {version} switches the overlap scheduler off with DFLASH (0.5.14 is the first that keeps it); "
@@ -237,7 +289,7 @@ def _dflash_warnings(start: Start) -> list[str]:
         )
     backend = args.get("speculative_draft_attention_backend")
     allowed = next((names for since, names in reversed(_DRAFT_BACKENDS) if at_least(version, since)), "").split()
-    if backend and allowed and backend not in allowed and not at_least(version, "0.5.16"):
+    if backend and allowed and backend not in allowed:
         warnings.append(
             f"SGLang {version} does not draft with '{backend}' and falls back: use one of {', '.join(allowed)}."
         )

@@ -212,6 +212,19 @@ def test_the_job_itself_breaks_no_rule():
             "no window is set",
         ),
         ({"drafter": Drafter("/nowhere/draft")}, "/nowhere/draft"),
+        ({"enable_lora": True, "version": "0.5.18"}, "no LoRA"),
+        ({"lora_paths": ["a=b"]}, "no LoRA"),
+        ({"mamba_radix_cache_strategy": "extra_buffer_lazy", "version": "0.5.17"}, "extra_buffer_lazy"),
+        ({"skip_tokenizer_init": True}, "mask_token_id"),
+        ({"speculative_use_block_verification": True, "device": "npu", "version": "0.5.23"}, "the device is npu"),
+        (
+            {"speculative_use_block_verification": True, "speculative_algorithm": "NGRAM", "version": "0.5.23"},
+            "the algorithm is another one",
+        ),
+        (
+            {"environment": {"SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION": "1"}, "version": "0.5.23"},
+            "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION=0",
+        ),
     ],
 )
 def test_rules_of_the_server(case, part):
@@ -229,6 +242,10 @@ def test_rules_of_the_server(case, part):
         {"enable_dp_attention": True, "device": "npu", "version": "0.5.20"},
         {"enable_dp_attention": True, "enable_dp_lm_head": True, "version": "0.5.23"},
         {"speculative_draft_window_size": 8, "drafter": Drafter("org/d", reason="it is not there")},
+        {"enable_lora": True, "version": "0.5.19"},
+        {"mamba_radix_cache_strategy": "extra_buffer_lazy", "version": "0.5.18"},
+        {"skip_tokenizer_init": True, "drafter": Drafter("org/d", block_size=8, mask_token_id=5)},
+        {"speculative_use_block_verification": True, "version": "0.5.23"},
     ],
 )
 def test_what_the_server_allows(case):
@@ -247,6 +264,8 @@ def test_what_the_server_allows(case):
         ({"enable_mixed_chunk": True}, "mixed chunked"),
         ({"version": "0.5.13"}, "overlap"),
         ({"speculative_draft_attention_backend": "torch_native"}, "falls back"),
+        ({"speculative_draft_attention_backend": "torch_native", "version": "0.5.23"}, "falls back"),
+        ({"speculative_use_rejection_sampling": True}, "rejection"),
         ({"tree_budget": 7}, "linear chain"),
         ({"speculative_ddtree_budget": "3"}, "linear chain"),
         ({"environment": {"SGLANG_SIMULATE_ACC_LEN": "3"}}, "pretend"),
