@@ -205,7 +205,7 @@ def demonstrate(place: TestHost | UserUnits, inventory: pathlib.Path, quick: boo
     say("The main job: unit, restart, real generation, proof of the window, benchmark")
     status = ansible_playbook(*words, str(REPOSITORY / "playbooks/site.yml"), **variables)
     if status != 0 and machine_was_busy(records, begun):
-        say("This machine was too busy for some of the figures. They count as invalid; only they are measured again")
+        say("This machine was too busy for some of the figures. They count as invalid: all is measured once more")
         status = ansible_playbook(*words, str(REPOSITORY / "playbooks/benchmark.yml"), **variables)
     if status != 0:
         raise DemoError("the main job failed")
