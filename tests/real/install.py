@@ -189,7 +189,8 @@ def find_torch(python: Path) -> TorchBuild:
         words += ["--report", str(report), *requirement_lines("torch")]
         environ = {**os.environ, "TMPDIR": scratch, "PIP_NO_INPUT": "1", "PIP_QUIET": "0"}
         process = subprocess.Popen(
-            [python, "-m", "pip", "install", *words],
+            # The system's own Python may come without pip, as Debian's does.
+            [sys.executable, "-m", "pip", "--python", str(python), "install", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
