@@ -91,7 +91,6 @@ def unfit_host(params: Params, run_command: RunCommand, plan: CommandPlan, state
             if offline
         ),
         *too_few_gpus(arguments, environment),
-        *port_taken(arguments, state.name, state.control_group),
     ]
 
 
@@ -174,11 +173,8 @@ def too_few_gpus(arguments: Arguments, environment: t.Mapping[str, str], root: s
     ]
 
 
-def port_taken(arguments: Arguments, unit: str, control_group: str, proc: str = "/proc") -> list[Finding]:
-    """Whether a process that is not of *unit* listens where the server will.
-
-    SGLang notices that only after it has loaded its weights.
-    """
+def port_taken(arguments: Arguments, unit: str, control_group: str, proc: str = "/proc") -> list[str]:
+    """A warning where a process that is not of *unit* listens where the server will: it may be gone before the start."""
     # The server's own defaults, in each of its releases.
     port, host = arguments.get("port", 30000), str(arguments.get("host") or "127.0.0.1")
     if not isinstance(port, int) or arguments.get("node_rank") or "config" in arguments:
@@ -194,11 +190,8 @@ def port_taken(arguments: Arguments, unit: str, control_group: str, proc: str = 
             else "a process"
         )
         return [
-            Finding(
-                "foreign_listener",
-                f"The port {port} is held by {who}, which is not of '{unit}': the server would notice that only after "
-                "it has loaded its weights; stop it first, choose another 'args.port', or set 'preflight: warn' if it will be gone by then.",
-            )
+            f"The port {port} is held by {who}, which is not of '{unit}': the server would notice that only after it has loaded its "
+            "weights; stop that process before the start, or choose another 'args.port'."
         ]
     return []
 

@@ -17,7 +17,12 @@ from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_proof import journal_proof
 from ansible_collections.llmops.sglang.plugins.module_utils._kept_help import kept_help
-from ansible_collections.llmops.sglang.plugins.module_utils._preflight import no_room, of_containers, unfit_host
+from ansible_collections.llmops.sglang.plugins.module_utils._preflight import (
+    no_room,
+    of_containers,
+    port_taken,
+    unfit_host,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     UNIT_FINGERPRINT,
     differences,
@@ -35,10 +40,11 @@ from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import 
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import (
-    MARKER,
     MODERN_SYSTEMD,
     UnitPlan,
+    exec_start_value,
     fingerprint_of,
+    is_own,
     render,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
@@ -125,7 +131,7 @@ class ServerUnit:
             "changed": changed or secrets_changed or reloaded or bool(wrong),
             "path": self.place.path,
             "argv": argv,
-            "exec_start": _exec_start_value(text),
+            "exec_start": exec_start_value(text),
             "sglang_version": command.version,
             "speculative": self.mask.value(command.speculative),
             "journal_proof": journal_proof(command.speculative),
@@ -139,7 +145,7 @@ class ServerUnit:
         """Remove what this module wrote for the unit, and nothing else."""
         place = self.place
         before = read_text(place.path)
-        if before is not None and not _is_own(before):
+        if before is not None and not is_own(before):
             raise Failure(
                 "unit_invalid",
                 f"The file '{place.path}' was not written by this module: remove it by hand if it has to go.",
@@ -212,7 +218,7 @@ class ServerUnit:
         if drop_in and self.manager and not known:
             raise self.manager.no_such_unit(self.state)
         before = read_text(place.path)
-        if before is not None and not _is_own(before):
+        if before is not None and not is_own(before):
             self.warnings.append(
                 f"The file '{place.path}' was not written by this module and is replaced; 'backup: true' keeps a copy."
             )
@@ -299,6 +305,8 @@ class ServerUnit:
         findings = no_room(self.place.directory, size)
         if on_this_host(self.params):
             findings += unfit_host(self.params, self.run_command, command, self.state)
+            taken = port_taken(command.arguments, self.name, self.state.control_group)
+            self.warnings += [self.mask.text(text) for text in taken]
         sentences = [self.mask.text(finding.msg) for finding in findings]
         if self.params["preflight"] == "warn":
             self.warnings += sentences
@@ -384,13 +392,3 @@ def flag_changes(old: t.Mapping[str, t.Any], new: t.Mapping[str, t.Any], mask: M
             if n in old and old[n] != new[n]
         },
     }
-
-
-def _is_own(text: str) -> bool:
-    return text.startswith(MARKER) or bool(fingerprint_of(text))
-
-
-def _exec_start_value(text: str) -> str:
-    """The value of ExecStart= as it stands in the file, on one line."""
-    match = re.search(r"^ExecStart=(?=.)((?:.*\\\n)*.*)$", text, flags=re.MULTILINE)
-    return re.sub(r" \\\n\s*", " ", match.group(1)) if match else ""

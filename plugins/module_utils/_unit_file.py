@@ -87,6 +87,17 @@ def fingerprint_of(text: str) -> str:
     return match.group(1) if match else ""
 
 
+def is_own(text: str) -> bool:
+    """Whether a unit file was written here."""
+    return text.startswith(MARKER) or bool(fingerprint_of(text))
+
+
+def exec_start_value(text: str) -> str:
+    """The value of ExecStart= as it stands in a file that was written here, on one line."""
+    match = re.search(r"^ExecStart=(?=.)((?:.*\\\n)*.*)$", text, flags=re.MULTILINE)
+    return re.sub(r" \\\n\s*", " ", match.group(1)) if match else ""
+
+
 def _unit_defaults(plan: UnitPlan) -> dict[str, list[str]]:
     network = {} if plan.scope == "user" else {"Wants": ["network-online.target"], "After": ["network-online.target"]}
     return {

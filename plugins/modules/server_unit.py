@@ -143,7 +143,8 @@ options:
         nothing is written, V(warn) says it, V(skip) does not look.
       - Looked for are what the user of the unit cannot read of the interpreter, the model, the drafter and the TLS files; models that
         an offline server does not find in its hub cache; fewer GPUs than the sizes in O(args) ask for, where the driver
-        tells them; another process on the port; and room for the files of the unit.
+        tells them; and room for the files of the unit.
+      - A process outside of the unit that holds the port is a warning, since it may be gone before the start.
       - With O(dest_dir), and where O(service) gives the unit a root directory of its own, only the room is looked for.
     type: str
     choices: [fail, warn, skip]

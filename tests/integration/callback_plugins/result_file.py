@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 from ansible.plugins.callback import CallbackBase
 
@@ -14,7 +15,7 @@ name: result_file
 type: aggregate
 short_description: Writes each host's result to the file named by LLMOPS_RESULT_FILE
 description:
-  - One JSON object a line, with C(host), C(action), C(task) and C(result). For tests that want the result and not its display.
+  - One JSON object a line, with C(host), C(action), C(task), C(seconds) since the task's start and C(result). For tests that want the result and not its display.
 """
 
 
@@ -22,6 +23,11 @@ class CallbackModule(CallbackBase):
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
     CALLBACK_NAME = "result_file"
+
+    _begun = 0.0
+
+    def v2_playbook_on_task_start(self, task, is_conditional):
+        self._begun = time.monotonic()
 
     def _write(self, result, **added):
         path = os.environ.get("LLMOPS_RESULT_FILE")
@@ -33,6 +39,7 @@ class CallbackModule(CallbackBase):
         task = getattr(result, "task", None) or result._task
         shown = {key: value for key, value in values.items() if not key.startswith("_ansible_")}
         entry = {"host": host.get_name(), "action": task.action, "task": task.name, "result": {**shown, **added}}
+        entry["seconds"] = time.monotonic() - self._begun
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(entry, default=str) + "\n")
 
