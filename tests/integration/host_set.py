@@ -112,6 +112,15 @@ class HostSet:
             words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout, check=False
         )
 
+    def put_first(self, host: str, first: bool = True) -> None:
+        """Let what comes through SSH have a processor whenever it wants one; with FIRST false, take turns again.
+
+        What measures times must not wait for the server that it measures, or for whatever else runs on this machine.
+        Where the host may not grant that, it takes turns.
+        """
+        policy = "--fifo" if first else "--other"
+        self.ssh(host, f"for pid in $(pgrep '^sshd'); do chrt {policy} --pid {int(first)} $pid; done")
+
 
 def run_ansible(
     program: str,

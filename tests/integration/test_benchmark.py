@@ -69,7 +69,13 @@ class Server:
 
     def measure(self, **options):
         small = {"contexts": [60], "concurrency": [2], "max_tokens": 41, "requests": 6, "progress_interval": 0}
-        return self.module("benchmark_matrix", **{"name": self.name, "results_dir": "/run/results", **small, **options})
+        self.hosts.put_first("host1")
+        try:
+            return self.module(
+                "benchmark_matrix", **{"name": self.name, "results_dir": "/run/results", **small, **options}
+            )
+        finally:
+            self.hosts.put_first("host1", False)
 
     def code(self, user=None, **options):
         options = {"results_dir": f"/tmp/coding-{user}", "base_url": f"http://127.0.0.1:{self.port}", **options}
@@ -89,7 +95,7 @@ def test_figures_agree_with_what_the_server_did(server, api):
     result = server.measure(api=api, label=api)
     assert not result["failed"] and result["complete"], result
     [cell] = result["cells"]
-    assert set(cell["reasons"]) <= {"client_saturated"}, cell  # the machine may be too busy for a good client
+    assert (cell["valid"], cell["reasons"]) == (True, []), cell
     truth = [json.loads(line) for line in server.shell("tail -n 6 /run/benchmarked.truth").splitlines()]
     assert [row["completion_tokens"] for row in truth] == [41] * 6
     steps = sum(row["verify_steps"] for row in truth)
@@ -124,7 +130,7 @@ def test_a_restart_within_a_cell_makes_it_invalid_and_no_other(server):
     assert result["ok"] is False and cell["valid"] is False
     assert "evidence_changed" in cell["reasons"] and cell["evidence_changes"], cell
     again = server.measure(requests=6)
-    assert set(again["cells"][0]["reasons"]) <= {"client_saturated"} and again["resumed_cells"] == 0
+    assert again["ok"] and again["resumed_cells"] == 0, again
 
 
 def test_made_up_acceptance_is_never_valid(server):
