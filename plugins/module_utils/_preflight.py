@@ -215,8 +215,6 @@ def no_room(directory: str, size: int) -> list[Finding]:
     free = (disk.f_bavail if os.geteuid() else disk.f_bfree) * disk.f_frsize
     if disk.f_flag & os.ST_RDONLY:
         why, remedy = "its file system is read-only", "mount it writable"
-    elif not os.access(there, os.W_OK):
-        why, remedy = "this user may not write there", "become root"
     elif disk.f_blocks and free < size + _ROOM:
         why, remedy = f"{free} bytes are free", "make room"
     elif disk.f_files and not disk.f_ffree:

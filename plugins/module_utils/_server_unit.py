@@ -119,11 +119,12 @@ class ServerUnit:
         if self.params["verify"]:
             self._verify(text)
         self._warn_of_foreign_drop_ins()
-        self._preflight(command, old_argv, len(text) + len(files.config) + len(files.environment))
-        secrets_changed, wrong = self.secret_store.differs(files), self.secret_store.wrong_attributes(files)
+        changed, secrets_changed = text != before, self.secret_store.differs(files)
+        wrong = self.secret_store.wrong_attributes(files)
         if attributes_differ(self.place.path, 0o644, os.geteuid()):
             wrong.append(self.place.path)
-        changed = text != before
+        size = len(text) + len(files.config) + len(files.environment)
+        self._preflight(command, old_argv, size if changed or secrets_changed else 0)
         backup = self._write(before, text, files, secrets_changed, wrong)
         reloaded = self._reload(changed)
         argv = [*plan.words, *plan.raw_words]
@@ -297,12 +298,13 @@ class ServerUnit:
     def _preflight(self, command: CommandPlan, old_argv: list[str], size: int) -> None:
         """Refuse what would keep the server from starting, or warn of it.
 
+        :arg size: of what will be written, in characters; 0 where nothing will.
         :raises Failure: with the class of the first finding.
         """
         self.warnings += of_containers(self.params, self.name, old_argv)
         if self.params["preflight"] == "skip":
             return
-        findings = no_room(self.place.directory, size)
+        findings = no_room(self.place.directory, size) if size else []
         if on_this_host(self.params):
             findings += unfit_host(self.params, self.run_command, command, self.state)
             taken = port_taken(command.arguments, self.name, self.state.control_group)
