@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import typing as t
 from dataclasses import dataclass, field
@@ -184,15 +183,3 @@ def _template_remarks(options: t.Mapping[str, t.Any]) -> list[str]:
     if "{{" in str(options) or "{%" in str(options):
         return ["A value holds '{{' or '{%': mark it '!unsafe' where you paste it, or Ansible takes it for a template."]
     return []
-
-
-def absolute_interpreter(interpreter: str, environment: t.Mapping[str, str], running: str = "") -> str:
-    """*interpreter* as an absolute path: as written, as it runs, or by the environment's ``PATH``; empty where not found."""
-    for candidate in (interpreter, running):
-        if candidate.startswith("/"):
-            return candidate
-    path = environment.get("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin")
-    for directory in path.split(":") if interpreter and "/" not in interpreter else []:
-        if directory.startswith("/") and os.access(os.path.join(directory, interpreter), os.X_OK):
-            return os.path.join(directory, interpreter)
-    return ""

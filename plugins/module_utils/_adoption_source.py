@@ -8,16 +8,14 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible_collections.llmops.sglang.plugins.module_utils._adoption import (
-    Found,
-    absolute_interpreter,
-    file_settings,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils._adoption import Found, file_settings
 from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
 from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import (
     parse_environment_file,
     read_environment_files,
+    read_file,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._installed import absolute_interpreter
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import Launch, read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     expand_words,
@@ -26,8 +24,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import exec_start_of, setting
-
-_LARGEST = 1024 * 1024
 
 
 class Server(t.NamedTuple):
@@ -109,15 +105,3 @@ def _python(launch: Launch, environment: t.Mapping[str, str], running: str) -> s
 def _present(paths: t.Iterable[str]) -> list[str]:
     """Files of ``EnvironmentFile=-`` may be missing."""
     return [path for path in paths if os.path.lexists(path)]
-
-
-def read_file(path: str) -> t.Optional[str]:
-    """The text of a file; ``None`` where it is not there, cannot be read, or is no text of ordinary length."""
-    try:
-        if not os.path.isfile(path):
-            return None
-        with open(path, "rb") as handle:
-            data = handle.read(_LARGEST)
-    except OSError:
-        return None
-    return None if b"\0" in data else data.decode("utf-8", "surrogateescape")

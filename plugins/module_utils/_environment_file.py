@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import typing as t
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPACE = " \t\r\n"
+_LARGEST = 1024 * 1024
 # Whole words of a name: TOKENIZERS_PARALLELISM and SSL_KEYFILE hold none of them.
 _SECRET_WORDS = frozenset(
     ("APIKEY", "AUTH", "CREDENTIAL", "CREDENTIALS", "KEY", "PASSWD", "PASSWORD", "SECRET", "TOKEN")
@@ -133,3 +135,16 @@ def read_environment_files(
         else:
             found.update(parse_environment_file(text))
     return found, unread
+
+
+def read_file(path: str) -> t.Optional[str]:
+    """The text of a file; ``None`` where it is not there, cannot be read, or is no text of ordinary length."""
+    try:
+        # A pipe or a device would block.
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as handle:
+            data = handle.read(_LARGEST)
+    except OSError:
+        return None
+    return None if b"\0" in data else data.decode("utf-8", "surrogateescape")

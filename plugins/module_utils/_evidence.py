@@ -13,8 +13,14 @@ import re
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _endpoint
-from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv, read_environ
+from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
+    process_inputs,
+    read_argv,
+    read_environ,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_names
+from ansible_collections.llmops.sglang.plugins.module_utils._server_inputs import digests
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
 # Set for tests and demonstrations: the server then makes its acceptance up.
@@ -52,7 +58,7 @@ def collect(
     :returns: plain JSON data without any key or secret.
     """
     record: dict[str, t.Any] = dict.fromkeys(key for key, dummy in _IDENTITY)
-    record.update(unit=name, scope=manager.scope if manager else None, simulated_acceptance=None)
+    record.update(unit=name, scope=manager.scope if manager else None, simulated_acceptance=None, inputs_sha256=None)
     argv: list[str] = []
     if manager and name:
         state = state or manager.show(name)
@@ -62,6 +68,9 @@ def collect(
         argv = read_argv(state.main_pid, os.path.join(root, "proc")) or [] if state.main_pid else []
         environ = read_environ(state.main_pid, os.path.join(root, "proc")) if state.main_pid else None
         record["simulated_acceptance"] = None if environ is None else bool(environ.get(SIMULATED_ACCEPTANCE))
+        if argv and state.main_pid:
+            inputs = process_inputs(state, argv, environ or {}, proc=os.path.join(root, "proc"))
+            record["inputs_sha256"] = digests(inputs)
     if argv:
         record.update(_from_argv(argv))
     if http_get:
@@ -82,12 +91,16 @@ def changes(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> list
 
 
 def _from_argv(argv: t.Sequence[str]) -> dict[str, t.Any]:
+    launch = read_launch(argv)
+    words = launch.words if launch.found else argv
     return {
-        "argv_sha256": hashlib.sha256(json.dumps(_endpoint.hide_keys(argv, "")).encode("utf-8", "surrogateescape")).hexdigest(),
-        "model_path": _endpoint.argument(argv, "--model-path", "--model"),
-        "model_revision": _endpoint.argument(argv, "--revision"),
-        "draft_model_path": _endpoint.argument(argv, "--speculative-draft-model-path", "--speculative-draft-model"),
-        "draft_model_revision": _endpoint.argument(argv, "--speculative-draft-model-revision"),
+        "argv_sha256": hashlib.sha256(
+            json.dumps(_endpoint.hide_keys(argv, "")).encode("utf-8", "surrogateescape")
+        ).hexdigest(),
+        "model_path": _endpoint.argument(words, "--model-path", "--model"),
+        "model_revision": _endpoint.argument(words, "--revision"),
+        "draft_model_path": _endpoint.argument(words, "--speculative-draft-model-path", "--speculative-draft-model"),
+        "draft_model_revision": _endpoint.argument(words, "--speculative-draft-model-revision"),
     }
 
 

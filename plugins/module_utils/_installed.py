@@ -46,3 +46,15 @@ def _directories(python: str, pythonpath: str, home: str) -> t.Iterator[str]:
         for folder in (name, "python3"):
             for kind in ("site-packages", "dist-packages"):
                 yield from sorted(glob.glob(os.path.join(glob.escape(base), "lib*", folder, kind)))
+
+
+def absolute_interpreter(interpreter: str, environment: t.Mapping[str, str], running: str = "") -> str:
+    """*interpreter* as an absolute path: as written, as it runs, or by the environment's ``PATH``; empty where not found."""
+    for candidate in (interpreter, running):
+        if candidate.startswith("/"):
+            return candidate
+    path = environment.get("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin")
+    for directory in path.split(":") if interpreter and "/" not in interpreter else []:
+        if directory.startswith("/") and os.access(os.path.join(directory, interpreter), os.X_OK):
+            return os.path.join(directory, interpreter)
+    return ""

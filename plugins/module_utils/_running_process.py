@@ -5,23 +5,41 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import time
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import hide_keys
+from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import read_file
+from ansible_collections.llmops.sglang.plugins.module_utils._inherited import (
+    SECRETS_FINGERPRINT,
+    UNIT_FINGERPRINT,
+    credential_differences,
+    environment_differences,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import Launch, read_launch
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._server_inputs import (
+    Input,
+    InputMemory,
+    changed_inputs,
+    inputs_of,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
-# The unit carries a hash of all that a process inherits from it; each change of a secrets file renews the id in it.
-UNIT_FINGERPRINT = "LLMOPS_SGLANG_UNIT"
-SECRETS_FINGERPRINT = "LLMOPS_SGLANG_SECRETS"
+__all__ = ["SECRETS_FINGERPRINT", "UNIT_FINGERPRINT", "Comparison", "compare", "differences", "expand_words"]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Why the running process is not what its unit says; ``complete`` is false where not all could be read."""
+    """Why the running process is not what its unit says; ``complete`` is false where not all could be read, and ``unread`` says what."""
 
     differences: list[str]
     complete: bool
+    unread: str = ""
 
 
 def read_argv(pid: int, proc: str = "/proc") -> t.Optional[list[str]]:
@@ -50,8 +68,8 @@ def cgroup_of(pid: int, proc: str = "/proc") -> str:
     return named if named not in ("", "/") else paths.get("", named)
 
 
-def compare(manager: Manager, state: UnitState, proc: str = "/proc") -> Comparison:
-    """Compare the unit's main process with the unit as its files say now.
+def compare(manager: Manager, state: UnitState, proc: str = "/proc", run: str = "") -> Comparison:
+    """Compare the unit's main process with the unit as its files say now, and with what it read at its start.
 
     A unit without a process has no difference: whether it should run is another question.
     """
@@ -60,16 +78,87 @@ def compare(manager: Manager, state: UnitState, proc: str = "/proc") -> Comparis
     found = ["systemd holds an older copy of the unit file"] if state.need_daemon_reload else []
     argv, environ = read_argv(state.main_pid, proc), read_environ(state.main_pid, proc)
     if argv is None:
-        return Comparison(found, False)
+        return Comparison(found, False, "the process")
     # A process that renames itself may write over its environment: then INVOCATION_ID, which systemd always sets, is gone.
     if environ is not None and "INVOCATION_ID" not in environ:
         environ = None
-    wanted = expand_words(manager.exec_start(state.name), environ or {})
-    if argv != wanted and not _started_by_interpreter(argv, wanted):
-        found.append(f"the command line differs: {describe_change(argv, wanted)}")
+    words = manager.exec_start(state.name)
+    launch = read_launch(expand_words(words, environ or {}), environ or {}, read_file)
+    line = _command_line(argv, words, launch, environ)
+    found.extend(line.differences)
     if environ is not None:
-        found.extend(_environment_differences(manager.environment(state.name), state.environment_files, environ))
-    return Comparison(found, environ is not None)
+        wanted = manager.environment(state.name)
+        left_out = {*state.properties.get("UnsetEnvironment", "").split(), *_set_between(argv, launch, wanted)}
+        found.extend(environment_differences(wanted, state.environment_files, environ, left_out))
+    started_at = _started_at(state)
+    directory = (environ or {}).get("CREDENTIALS_DIRECTORY") or f"/run/credentials/{state.name}"
+    found.extend(credential_differences(manager.load_credentials(state), directory, started_at))
+    if started_at:
+        kept = InputMemory(state.name, manager.scope, run).read()
+        inputs = process_inputs(state, argv, environ or {}, words, proc)
+        found.extend(changed_inputs(inputs, started_at, state.invocation_id, kept))
+    unread = line.unread or ("" if environ is not None else "the environment of the process")
+    return Comparison(found, not unread, unread)
+
+
+def process_inputs(
+    state: UnitState,
+    argv: t.Sequence[str],
+    environ: t.Mapping[str, str],
+    command: t.Sequence[str] = (),
+    proc: str = "/proc",
+) -> dict[str, Input]:
+    """What the server of a unit read at its start, beside its command line; *command* is the unit's own."""
+    try:
+        cwd = os.readlink(f"{proc}/{state.main_pid}/cwd")
+    except OSError:
+        cwd = ""
+    return inputs_of(argv, environ, environ.get("HOME", ""), cwd, command)
+
+
+def remember_inputs(manager: Manager, state: UnitState, proc: str = "/proc", run: str = "") -> None:
+    """Keep what the running process began with: a later comparison then tells a change from a touch."""
+    argv = read_argv(state.main_pid, proc) if state.running else None
+    if argv:
+        environ = read_environ(state.main_pid, proc) or {}
+        inputs = process_inputs(state, argv, environ, manager.exec_start(state.name), proc)
+        if inputs:
+            InputMemory(state.name, manager.scope, run).write(state.invocation_id, inputs)
+
+
+def _command_line(
+    argv: list[str], words: list[str], launch: Launch, environ: t.Optional[t.Mapping[str, str]]
+) -> Comparison:
+    """Compare the command line alone; a wrapper that was replaced by the server shows only in what it started."""
+    if environ is None and any("$" in word for word in words):
+        return Comparison([], False, "the environment of the process")
+    wanted = expand_words(words, environ or {})
+    if argv == wanted or _started_by_interpreter(argv, wanted):
+        return Comparison([], True)
+    running = read_launch(argv)
+    if not (launch.kind and running.found and not running.kind):
+        return Comparison([f"the command line differs: {describe_change(argv, wanted)}"], True)
+    if launch.found and launch.clear:
+        if running.words == launch.words:
+            unread = f"the wrapper '{launch.wrapper[:60]}'" if launch.kind == "other" else ""
+            return Comparison([], not unread, unread)
+        return Comparison([f"the command line differs: {describe_change(running.words, launch.words)}"], True)
+    return Comparison([], False, f"what the wrapper '{launch.wrapper[:60]}' starts")
+
+
+def _set_between(argv: list[str], launch: Launch, wanted: t.Mapping[str, str]) -> set[str]:
+    """Variables that a wrapper sets: the process that replaced it has its values, not the unit's."""
+    if not launch.kind or read_launch(argv).kind:
+        return set()
+    if not launch.clear:
+        return set(wanted)
+    return {*launch.environment, *(("PATH", "VIRTUAL_ENV", "PWD") if launch.kind in ("shell", "conda") else ())}
+
+
+def _started_at(state: UnitState) -> float:
+    """When the main process began, in seconds since 1970; 0 where that is not known."""
+    started = state.exec_main_start_monotonic_us
+    return time.time() - (time.monotonic() - started / 1e6) if started else 0.0
 
 
 def differences(manager: Manager, name: str) -> list[str]:
@@ -83,7 +172,7 @@ def expand_words(words: t.Sequence[str], environ: t.Mapping[str, str]) -> list[s
     for word in words:
         alone = re.fullmatch(r"\$([A-Za-z_][A-Za-z0-9_]*)", word)
         if alone:
-            expanded.extend(environ.get(alone.group(1), "").split())
+            expanded.extend(_split(environ.get(alone.group(1), "")))
         else:
             expanded.append(
                 re.sub(
@@ -95,14 +184,22 @@ def expand_words(words: t.Sequence[str], environ: t.Mapping[str, str]) -> list[s
     return expanded
 
 
+def _split(value: str) -> list[str]:
+    """The words of a variable's value: quotes are respected and removed."""
+    try:
+        return shlex.split(value)
+    except ValueError:
+        return value.split()
+
+
 def describe_change(before: t.Sequence[str], after: t.Sequence[str]) -> str:
     """The words that only one of two command lines has, for a message; values of key options are left out."""
-    old, new = _options(before), _options(after)
+    old, new = _options(hide_keys(before, MASKED)), _options(hide_keys(after, MASKED))
     parts = [f"runs with {' '.join(o)}" for o in old if o not in new] + [
         f"unit says {' '.join(o)}" for o in new if o not in old
     ]
-    shown = "; ".join(parts[:6]) or "the order of the words"
-    return shown if len(parts) <= 6 else f"{shown}; and {len(parts) - 6} more"
+    shown = "; ".join(parts[:6]) or "the order of the words, or a key"
+    return Mask().text(shown if len(parts) <= 6 else f"{shown}; and {len(parts) - 6} more")
 
 
 def _options(argv: t.Sequence[str]) -> list[list[str]]:
@@ -111,35 +208,7 @@ def _options(argv: t.Sequence[str]) -> list[list[str]]:
         if word.startswith("--"):
             groups.append([])
         groups[-1].append(word)
-    return [[g[0], "********"] if g and re.search(r"key|password", g[0]) and len(g) > 1 else g for g in groups]
-
-
-def _environment_differences(
-    wanted: t.Mapping[str, str], files: t.Sequence[str], environ: t.Mapping[str, str]
-) -> list[str]:
-    from_files: dict[str, str] = {}
-    for path in files:
-        from_files.update(_read_environment_file(path))
-    found = []
-    for key, value in wanted.items():
-        if key in from_files or environ.get(key) == value:
-            continue
-        found.append(
-            "settings of the unit changed" if key == UNIT_FINGERPRINT else f"the environment variable {key} differs"
-        )
-    if environ.get(SECRETS_FINGERPRINT) != from_files.get(SECRETS_FINGERPRINT):
-        found.append("the secrets changed")
-    # The fingerprint changes with everything else; alone it stands for settings that show nowhere in the process.
-    named = [f for f in found if f != "settings of the unit changed"]
-    return named or found
-
-
-def _read_environment_file(path: str) -> dict[str, str]:
-    data = _read(path)
-    lines = _text(data or b"").splitlines()
-    return dict(
-        line.strip().partition("=")[::2] for line in lines if "=" in line and not line.lstrip().startswith(("#", ";"))
-    )
+    return groups
 
 
 def _started_by_interpreter(argv: t.Sequence[str], wanted: t.Sequence[str]) -> bool:

@@ -10,18 +10,24 @@ import re
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter
+from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import hide_keys
+from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import is_secret_variable
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import newest_dest, table_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import draft_runner
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import Comparison
-from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_names
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
 # Asks a path of the server: decoded JSON, or None where there was no such answer.
 Ask = t.Callable[[str], t.Any]
 
-_SECRET = re.compile(r"api_key|password|secret|token$")
+# Counts such as kt_max_deferred_experts_per_token are none.
+_SECRET = re.compile(
+    r"(?:^|_)(?:api_key|key|password|secret)$|^(?:\w+_)?(?:access|auth|bearer|hf|hub|admin)_token$|^token$|password"
+)
 # What the server reports beside its arguments.
 _NO_ARGUMENTS = frozenset(
     (
@@ -37,6 +43,22 @@ _NO_ARGUMENTS = frozenset(
     )
 )
 _LONGEST = 400
+
+
+def without_secrets(value: t.Any, found: list[str]) -> t.Any:
+    """*value* of any JSON shape without the entries that are secrets; their texts are added to *found*."""
+    if isinstance(value, list):
+        return [without_secrets(one, found) for one in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for key, one in value.items():
+        name = str(key)
+        if isinstance(one, str) and (_SECRET.search(name) or (name.isupper() and is_secret_variable(name, one))):
+            found.append(one)
+        else:
+            kept[key] = without_secrets(one, found)
+    return kept
 
 
 def unit_facts(state: UnitState, comparison: Comparison, argv: t.Sequence[str], mask: Mask) -> dict[str, t.Any]:
@@ -56,7 +78,7 @@ def unit_facts(state: UnitState, comparison: Comparison, argv: t.Sequence[str], 
         "invocation_id": state.invocation_id or None,
         "main_pid": state.main_pid or None,
         "restarts": state.n_restarts,
-        "argv": mask.value(list(argv)),
+        "argv": mask.value(hide_keys(argv, MASKED)),
         "matches_unit": same if state.running else None,
         "differences": mask.value(comparison.differences),
     }
@@ -77,7 +99,11 @@ def server_facts(ask: Ask, from_argv: t.Callable[[t.Optional[str]], dict[str, t.
         "version": version,
         "model": arguments.get("model_path"),
         "served_models": served_names(models),
-        "arguments": {k: _short(v) for k, v in sorted(arguments.items()) if v is not None and not _SECRET.search(k)},
+        "arguments": {
+            k: _short(v)
+            for k, v in sorted(arguments.items())
+            if v is not None and not (isinstance(v, str) and _SECRET.search(k))
+        },
         "arguments_from": "server" if info else "command_line",
         "speculation": {
             "algorithm": arguments.get("speculative_algorithm"),
@@ -180,6 +206,19 @@ def conflicts(
             )
         )
     return found
+
+
+def listener_facts(owner: t.Optional[Ownership], url: str) -> t.Optional[dict[str, t.Any]]:
+    """Who listens where the server should; ``None`` where nobody does."""
+    if owner is None:
+        return None
+    return {
+        "url": url,
+        "pid": owner.pid or None,
+        "unit": owner.unit or None,
+        "cmdline": owner.cmdline[:_LONGEST] or None,
+        "owned": owner.owned,
+    }
 
 
 def foreign_listener(who: str, base_url: str) -> dict[str, t.Any]:

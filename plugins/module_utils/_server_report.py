@@ -5,13 +5,22 @@
 
 from __future__ import annotations
 
+import sys
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _endpoint, _evidence, _server_facts
+from ansible_collections.llmops.sglang.plugins.module_utils._adoption import adopt
+from ansible_collections.llmops.sglang.plugins.module_utils._adoption_source import Server, found_of, server_process
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter, read_drafter
-from ansible_collections.llmops.sglang.plugins.module_utils._flags import arguments_of
-from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError
+from ansible_collections.llmops.sglang.plugins.module_utils._flags import arguments_of, table_of
+from ansible_collections.llmops.sglang.plugins.module_utils._http_client import (
+    HAS_REQUESTS,
+    HttpClient,
+    HttpError,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._installed import installed_sglang
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import read_invocation
+from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import owner_at
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     Comparison,
@@ -19,32 +28,42 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
     read_argv,
     read_environ,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, read_api_key
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
 
-def report(manager: Manager, name: str, params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def report(
+    manager: Manager, name: str, params: t.Mapping[str, t.Any], warn: t.Callable[[str], None]
+) -> dict[str, t.Any]:
     """The result of ``server_info``.
 
     :arg params: the module's connection options and its ``timeout`` in seconds for each question.
+    :arg warn: takes a sentence on what could not be looked at.
     """
     state = manager.show(name)
-    argv = (read_argv(state.main_pid) or []) if state.main_pid else []
+    process = server_process(state)
+    argv = process.argv
+    secrets: list[str] = []
     base_url = params.get("base_url") or _endpoint.from_argv(argv)
-    client = HttpClient.from_params(params, base_url)
-    ask = _asker(client, params["timeout"]) if argv or params.get("base_url") else _nobody
+    address = _endpoint.address_of(base_url)
+    asked = bool(argv or params.get("base_url"))
+    client = _client(params, base_url, warn) if asked else None
+    ask = _asker(client, params["timeout"], secrets) if client else _nobody
+    ask("/server_info")
+    mask = _mask(params, argv, secrets)
     comparison = compare(manager, state) if state.exists else Comparison([], False)
-    mask = client.mask
-    unit = _server_facts.unit_facts(state, comparison, argv, mask)
-    server = _server_facts.server_facts(ask, lambda version: arguments_of(argv, version) if argv else {}, mask)
-    arguments = arguments_of(argv, server["version"]) if argv else {}
+    main = (read_argv(state.main_pid) or []) if state.main_pid else []
+    unit = _server_facts.unit_facts(state, comparison, main, mask)
+    server = _server_facts.server_facts(ask, lambda version: _arguments(argv, version), mask)
+    arguments = _arguments(argv, server["version"])
     drafter = _server_facts.drafter_facts(_drafter(arguments, state))
     journal = _server_facts.journal_facts(read_invocation(manager, name, state.invocation_id), mask)
     window = arguments.get("speculative_draft_window_size")
     evidence = _evidence.collect(
         manager, name, lambda path: (200, ask(path)) if ask(path) is not None else None, state=state
     )
-    asked = bool(argv or params.get("base_url")) and not client.through_proxy
-    owner = owner_at(client.host, client.port, state) if asked else None
+    direct = asked and not (client and client.through_proxy)
+    owner = owner_at(address.host, address.port, state) if direct else None
     evidence["listener_owned"] = owner.owned if owner else "unknown"
     found = _server_facts.conflicts(unit, server, drafter, journal, window) if argv else []
     if owner and owner.foreign:
@@ -52,21 +71,66 @@ def report(manager: Manager, name: str, params: t.Mapping[str, t.Any]) -> dict[s
     return {
         "unit": unit,
         "server": server,
+        "listener": mask.value(_server_facts.listener_facts(owner, base_url)),
         "drafter": drafter,
         "journal": journal,
         "conflicts": mask.value(found),
         "evidence": mask.value(evidence),
+        "adoption": mask.value(_adoption(manager, state, process, server["version"])),
     }
 
 
-def _asker(client: HttpClient, timeout: float) -> _server_facts.Ask:
-    """Ask each path once: a server whose scheduler hangs would cost the whole timeout each time."""
+def _arguments(argv: t.Sequence[str], version: t.Optional[str]) -> dict[str, t.Any]:
+    """The arguments of a command line, without what stands before the server's own words."""
+    launch = read_launch(argv)
+    return arguments_of(launch.words if launch.found else argv, version) if argv else {}
+
+
+def _mask(params: t.Mapping[str, t.Any], argv: t.Sequence[str], secrets: t.Sequence[str]) -> Mask:
+    """Knows the key that was given, those on the command line, and those that the server gave out."""
+    hidden = _endpoint.hide_keys(argv, "")
+    on_line = [w.partition("=")[2] if h else w for w, h in zip(argv, hidden) if w != h]
+    return Mask([read_api_key(params.get("api_key"), params.get("api_key_file")), *on_line, *secrets])
+
+
+def _adoption(
+    manager: Manager, state: UnitState, process: Server, version: t.Optional[str]
+) -> t.Optional[dict[str, t.Any]]:
+    """The unit as options of server_unit; ``None`` where there is no unit to read."""
+    if state.load_state != "loaded":
+        return None
+    found = found_of(manager, state, process)
+    installed = installed_sglang(found.python, found.environment.get("PYTHONPATH", ""), _server_facts.home_of(state))
+    known = version or (installed.version if installed else None)
+    try:
+        table = table_of(known)
+    except ValueError:
+        table = table_of(None)
+    return adopt(found, table)
+
+
+def _client(params: t.Mapping[str, t.Any], base_url: str, warn: t.Callable[[str], None]) -> t.Optional[HttpClient]:
+    """What asks the server; without requests the rest is told all the same."""
+    if HAS_REQUESTS:
+        return HttpClient.from_params(params, base_url)
+    warn(
+        f"The server was not asked, since '{sys.executable}' has no package 'requests': install it for its own answers."
+    )
+    return None
+
+
+def _asker(client: HttpClient, timeout: float, secrets: list[str]) -> _server_facts.Ask:
+    """Ask each path once: a server whose scheduler hangs would cost the whole timeout each time.
+
+    No secret gets past it: what the server gives out of them goes into *secrets*.
+    """
     answers: dict[str, t.Any] = {}
 
     def ask(path: str) -> t.Any:
         if path not in answers:
             try:
-                answers[path] = client.json("GET", path, timeout=timeout)
+                answer = client.json("GET", path, timeout=timeout)
+                answers[path] = _server_facts.without_secrets(answer, secrets)
             except HttpError:
                 answers[path] = None
         return answers[path]

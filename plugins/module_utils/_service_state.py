@@ -5,17 +5,34 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import log_tail
-from ansible_collections.llmops.sglang.plugins.module_utils._running_process import compare, read_argv
+from ansible_collections.llmops.sglang.plugins.module_utils._listener import ListeningSocket, listeners
+from ansible_collections.llmops.sglang.plugins.module_utils._port_holder import (
+    foreign_holder,
+    port_in_use,
+    port_of,
+    sockets_at,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
+    compare,
+    expand_words,
+    read_argv,
+    read_environ,
+    remember_inputs,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
-from ansible_collections.llmops.sglang.plugins.module_utils._unit_verdict import EXEC_FAILURES, changing
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_verdict import EXEC_FAILURES, changing, how_it_ended
 
 _POLL_SECONDS = 0.1
+# How often a stop is asked for again where an automatic restart began another invocation meanwhile.
+_STOPS = 3
 
 
 @dataclass(frozen=True)
@@ -53,6 +70,8 @@ class ServiceChange:
         self._changed = self._restarted = False
         self._reasons: list[str] = []
         self._stopped_cleanly: t.Optional[bool] = None
+        self._stopped_by: t.Optional[str] = None
+        self.warnings: list[str] = []
 
     def result(self) -> dict[str, t.Any]:
         """The documented result keys."""
@@ -60,10 +79,11 @@ class ServiceChange:
             "changed": self._changed,
             "restarted": self._restarted,
             "reason": "; ".join(self._reasons),
-            "previous_invocation_id": self._before.invocation_id,
-            "invocation_id": self._after.invocation_id,
-            "main_pid": self._after.main_pid,
+            "previous_invocation_id": self._before.invocation_id or None,
+            "invocation_id": self._after.invocation_id or None,
+            "main_pid": self._after.main_pid or None,
             "stopped_cleanly": self._stopped_cleanly,
+            "stopped_by": self._stopped_by,
             "elapsed": round(self._clock() - self._begun, 3),
         }
 
@@ -112,6 +132,7 @@ class ServiceChange:
             state = self._manager.show(self._name)
         if not state.running or state.active_state == "deactivating":
             self._check_startable(state)
+            self._check_port(state)
             waiting = state.active_state in ("activating", "deactivating")
             self._note(f"started: it was {'between two processes' if waiting else state.active_state or 'inactive'}")
             if not self._check_mode:
@@ -126,11 +147,14 @@ class ServiceChange:
         found = comparison.differences
         if wanted == "converged" and not found:
             same = "the running process is what the unit describes"
-            unread = "the command line is what the unit describes, and the environment of the process cannot be read"
+            unread = f"nothing that can be read differs from the unit; {comparison.unread} cannot be compared"
             self._reasons.append(same if comparison.complete else unread)
+            if not self._check_mode:
+                remember_inputs(self._manager, state)
             return
         # What could not be started again must not be stopped.
         self._check_startable(state)
+        self._check_port(state)
         self._note(f"restarted: {'; '.join(found) if found else 'asked for'}")
         if not self._check_mode:
             self._stop()
@@ -150,29 +174,78 @@ class ServiceChange:
         self._changed = True
         self._reasons.append(f"would be {reason}" if self._check_mode and not reason.startswith("the unit") else reason)
 
-    def _stop(self) -> None:
-        """Stop, and return only when no process of the old invocation is left that could hold the port."""
-        deadline = self._clock() + self._timeouts.stop
-        control_group = self._manager.show(self._name).control_group
-        self._manager.systemctl("stop", "--no-block", "--", self._name)
-        state = self._settled(deadline)
-        left = members(control_group, self._cgroup_root)
-        while left and self._clock() < deadline and state is not None:
-            self._sleep(_POLL_SECONDS)
-            left = members(control_group, self._cgroup_root)
-        if state is None or left:
-            raise self._stop_failed(left)
-        self._stopped_cleanly = state.result == "success"
-        self._after = state
+    def _check_port(self, state: UnitState) -> None:
+        """Refuse a start whose port another process holds: the server would load for minutes and not bind it."""
+        if self._check_mode:
+            return
+        environ = (read_environ(state.main_pid) or {}) if state.main_pid else self._manager.environment(self._name)
+        port = port_of(expand_words(self._manager.exec_start(self._name), environ))
+        owner = foreign_holder(port, state) if port else None
+        if port and owner and not owner.relic:
+            failure = port_in_use(self._name, port, owner)
+            left = " The process that runs was left as it is." if state.running else ""
+            raise Failure(failure.failure_class, failure.msg + left, **self.result())
 
-    def _stop_failed(self, left: list[int]) -> Failure:
+    def _stop(self) -> None:
+        """Stop, and return only when no process of the old invocation is left, and none holds its socket."""
+        deadline = self._clock() + self._timeouts.stop
+        port = port_of(read_argv(self._before.main_pid) or []) if self._before.main_pid else None
+        sockets = {s.inode for s in sockets_at(port)} if port else set()
+        state: t.Optional[UnitState] = None
+        for dummy in range(_STOPS):
+            control_group = self._manager.show(self._name).control_group
+            self._enqueue("stop", deadline)
+            state = self._settled(deadline)
+            # An automatic restart that came first leaves a new process and no job.
+            if state is None or state.active_state in ("inactive", "failed"):
+                break
+        while True:
+            left = members(control_group, self._cgroup_root)
+            held = [s for s in sockets_at(port) if s.inode in sockets] if port else []
+            if state is None or not (left or held) or self._clock() >= deadline:
+                break
+            self._sleep(_POLL_SECONDS)
+        if state is None or left or held or state.active_state not in ("inactive", "failed"):
+            raise self._stop_failed(left, held)
+        self._after = state
+        if self._before.running:
+            self._report_end(state)
+
+    def _report_end(self, state: UnitState) -> None:
+        """Note how the old process ended; a kill cuts what was running, or follows a drain by SIGTERM up to 0.5.18."""
+        self._stopped_cleanly = state.result == "success"
+        self._stopped_by = how_it_ended(state)
+        if self._stopped_cleanly:
+            return
+        why = "it did not end within TimeoutStopSec" if state.result == "timeout" else f"result '{state.result}'"
+        self.warnings.append(
+            f"The process of '{self._name}' was stopped by {self._stopped_by} ({why}): running requests may have been cut. "
+            "KillMode=mixed with KillSignal=SIGINT lets them end and exits with 0, given a TimeoutStopSec that is long enough."
+        )
+
+    def _enqueue(self, verb: str, deadline: float) -> None:
+        """Ask for a job; again where another job of the unit, such as an automatic restart, is in its way."""
+        while True:
+            try:
+                self._manager.systemctl(verb, "--no-block", "--", self._name)
+                return
+            except Failure as failure:
+                in_the_way = re.search(r"destructive|[Cc]ancell?ed|[Jj]ob .*(?:conflict|exists)", failure.msg)
+                if not in_the_way or self._clock() >= deadline:
+                    done = self._stopped_cleanly is not None
+                    raise Failure(failure.failure_class, failure.msg, **{**self.result(), "changed": done}) from failure
+            self._sleep(_POLL_SECONDS)
+
+    def _stop_failed(self, left: list[int], held: t.Sequence[ListeningSocket]) -> Failure:
+        pids = left or [one.pid for one in listeners(0, sockets=held) if one.pid]
         who = (
-            ", ".join(f"{pid} ({' '.join(read_argv(pid) or ['gone'])[:80]})" for pid in left[:3])
+            ", ".join(f"{pid} ({Mask().text(' '.join(read_argv(pid) or ['gone']))[:80]})" for pid in pids[:3])
             or "none that can be read"
         )
+        what = "still has processes" if left or not held else "is stopped, and its port is still held,"
         return Failure(
             "stop_failed",
-            f"The unit '{self._name}' still has processes {self._timeouts.stop:g} s after it was told to stop: {who}; "
+            f"The unit '{self._name}' {what} {self._timeouts.stop:g} s after it was told to stop: {who}; "
             "requests may still be running: wait and repeat, raise stop_timeout, or stop it with 'systemctl kill'.",
             log_tail=self._log_tail(self._before),
             **self.result(),
@@ -181,16 +254,18 @@ class ServiceChange:
     def _start(self) -> None:
         if self._reset_failed:
             self._manager.systemctl("reset-failed", "--", self._name, check=False)
-        self._manager.systemctl("start", "--no-block", "--", self._name)
-        state = self._settled(self._clock() + self._timeouts.start)
+        deadline = self._clock() + self._timeouts.start
+        self._enqueue("start", deadline)
+        state = self._settled(deadline)
         self._after = state or self._manager.show(self._name)
         self._restarted = True
         if state is not None and state.active_state == "active":
+            remember_inputs(self._manager, state)
             return
         raise self._start_failed(self._after, timed_out=state is None)
 
     def _start_failed(self, state: UnitState, timed_out: bool) -> Failure:
-        ended = f"result '{state.result}', exit status {state.exec_main_status}"
+        ended = f"result '{state.result}', {how_it_ended(state)}"
         if state.exec_main_status in EXEC_FAILURES:
             failure_class, why = (
                 "unit_invalid",
@@ -200,6 +275,11 @@ class ServiceChange:
             failure_class, why = (
                 "gave_up",
                 f"its start job did not end within {self._timeouts.start:g} s: raise start_timeout",
+            )
+        elif state.sub_state.startswith("auto-restart"):
+            failure_class, why = (
+                "gave_up",
+                f"its process ended at once ({ended}) and systemd tries again: read log_tail",
             )
         else:
             failure_class, why = "gave_up", f"it is {state.active_state} after the start ({ended}): read log_tail"

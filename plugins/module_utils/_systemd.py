@@ -38,7 +38,11 @@ _PROPERTIES = [
     "Environment",
     "EnvironmentFiles",
     "ExecStart",
+    "LoadCredential",
+    "UnsetEnvironment",
     "User",
+    "Group",
+    "WorkingDirectory",
     "Job",
 ]
 
@@ -162,8 +166,13 @@ class Manager:
         rc, out, err = self._run("systemctl", *words)
         if rc != 0 and check:
             said = " ".join((err or out).split()) or f"exit status {rc}"
-            denied = re.search(r"[Aa]ccess denied|authentication required|Permission denied", said)
-            raise Failure("no_permission" if denied else "unit_invalid", f"systemctl {' '.join(words)} failed: {said}")
+            if is_denied(said):
+                who = "as root (become)" if self.scope == "system" else "as the unit's own user"
+                msg = (
+                    f"systemctl {' '.join(words)} is not allowed for this user: {said.rstrip('.')}; run the task {who}."
+                )
+                raise Failure("no_permission", msg)
+            raise Failure("unit_invalid", f"systemctl {' '.join(words)} failed: {said}")
         return rc, out, err
 
     def show(self, name: str) -> UnitState:
@@ -215,6 +224,13 @@ class Manager:
         words = tokens[1:] if tokens is not None else _split_words(self.show(name).properties.get("Environment", ""))
         return dict(word.partition("=")[::2] for word in words)
 
+    def load_credentials(self, state: UnitState) -> list[tuple[str, str]]:
+        """Name and source of each ``LoadCredential=``; nothing where there is none or it cannot be read."""
+        # systemctl shows no more of it than that it is there.
+        tokens = self._property_tokens(state.name, "LoadCredential") if state.properties.get("LoadCredential") else None
+        pairs = (tokens or [])[1:]
+        return list(zip(pairs[::2], pairs[1::2]))
+
     def _property_tokens(self, name: str, prop: str) -> t.Optional[list[str]]:
         path = f"/org/freedesktop/systemd1/unit/{bus_label(name)}"
         rc, out, dummy = self._run(
@@ -225,6 +241,13 @@ class Manager:
     def _run(self, command: str, *words: str) -> tuple[int, str, str]:
         argv = [command, *(("--user",) if self.scope == "user" else ()), *words]
         return self.run_command(argv, environ_update=self.command_environ, check_rc=False)
+
+
+def is_denied(said: str) -> bool:
+    """Whether systemctl's words *said* mean that the user may not do it; a masked polkit is asked for nobody else."""
+    return bool(
+        re.search(r"[Aa]ccess denied|[Aa]uthentication (?:is )?required|Permission denied|polkit|PolicyKit", said)
+    )
 
 
 def plain_invocation_id(text: t.Optional[str]) -> str:

@@ -11,6 +11,8 @@ short_description: Tell what runs of an SGLang server, and where its sources dis
 description:
   - Reads the unit, the running process, the server's own answers, the drafter's configuration and the journal of the
     current invocation, and names where two of them disagree.
+  - A unit that anybody wrote is read back into the options of M(llmops.sglang.server_unit) as RV(adoption), so that moving it
+    to the role is copy and paste.
   - An unknown unit is no failure; then RV(unit.state) is V(not-found). Keys and secrets are never returned.
 author:
   - llmops.sglang contributors (@llmops)
@@ -29,7 +31,7 @@ options:
     type: float
     default: 5
 requirements:
-  - requests
+  - requests, to ask the server itself; the rest is told without it
 """
 
 EXAMPLES = r"""
@@ -42,6 +44,14 @@ EXAMPLES = r"""
   ansible.builtin.assert:
     that: info.conflicts | length == 0
     fail_msg: "{{ info.conflicts | map(attribute='msg') | join('; ') }}"
+
+- name: Turn the unit that somebody wrote into variables of the role
+  ansible.builtin.copy:
+    dest: "host_vars/{{ inventory_hostname }}.yml"
+    content: "{{ info.adoption.role_variables | to_nice_yaml }}"
+    mode: "0644"
+  delegate_to: localhost
+  when: info.adoption.complete
 """
 
 RETURN = r"""
@@ -134,6 +144,26 @@ server:
           description: Mean acceptance length since the start, in tokens per verify step, of each rank that tells it.
           type: list
           elements: float
+listener:
+  description: Who listens where the server should; null where nobody does, or where that was not looked at.
+  type: dict
+  returned: success
+  contains:
+    url:
+      description: Where it was looked.
+      type: str
+    pid:
+      description: The process; null where that cannot be read.
+      type: int
+    unit:
+      description: The unit that it belongs to.
+      type: str
+    cmdline:
+      description: Its command line, without keys.
+      type: str
+    owned:
+      description: Whether it is the unit's own, V(yes), V(no) or V(unknown).
+      type: str
 drafter:
   description: What the draft model was trained for, by its C(config.json); null where the server has no drafter.
   type: dict
@@ -181,8 +211,50 @@ evidence:
   description:
     - The record of what ran, with the invocation, the hash of the command line, versions, model and drafter, GPUs, host and
       kernel. What cannot be read is null.
+    - C(inputs_sha256) holds hashes of what the server reads at its start beside its command line, under C(sglang) (the
+      installed distribution), C(model), C(drafter) (their small configuration files), C(config_file), C(chat_template) and
+      C(script). They are of now, and of the process only as long as RV(unit.matches_unit) is true.
   type: dict
   returned: success
+adoption:
+  description:
+    - The unit as options of M(llmops.sglang.server_unit), whoever wrote it; null where there is no unit.
+    - Continued lines, quotes, specifiers, variables and C(EnvironmentFile=) are resolved, and abbreviated or renamed flags are
+      spelled out. Wrappers such as C(bash -c), C(env), C(conda run) or C(uv run) are looked through and named.
+  type: dict
+  returned: success
+  contains:
+    options:
+      description:
+        - Options for M(llmops.sglang.server_unit); those that would be empty are left out, and so are settings that it writes
+          by itself.
+      type: dict
+      sample:
+        name: sglang
+        python: /opt/sglang/bin/python
+        args: {model_path: /models/target, tp_size: 8}
+        speculative: {algorithm: DFLASH, draft_model_path: /models/draft, draft_window_size: 2048}
+        environment: {NCCL_DEBUG: WARN}
+    role_variables:
+      description: The same as variables of the role P(llmops.sglang.server#role), as far as that has them.
+      type: dict
+    secrets:
+      description:
+        - Names of arguments, variables and credentials that are secrets. They were dropped and have to be given to
+          O(llmops.sglang.server_unit#module:api_key) or O(llmops.sglang.server_unit#module:environment_secrets).
+      type: list
+      elements: str
+    wrapper:
+      description: The C(kind) of what starts the server and its C(command); null where the unit starts the server itself.
+      type: dict
+      sample: {kind: shell, command: /bin/bash -c}
+    complete:
+      description: Whether a unit with these options and secrets starts the same server.
+      type: bool
+    remarks:
+      description: What was left out or is uncertain, in sentences.
+      type: list
+      elements: str
 failure_class:
   description: Word for the kind of failure.
   type: str
@@ -208,7 +280,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         manager = Manager(module.run_command, module.params["scope"])
-        result = report(manager, unit_name(module.params["name"]), module.params)
+        result = report(manager, unit_name(module.params["name"]), module.params, module.warn)
     except Failure as failure:
         fail_module(module, failure)
     module.exit_json(changed=False, **result)

@@ -12,7 +12,12 @@ description:
   - Starts, stops or restarts the systemd service of an SGLang server. Whether a restart is needed is decided by comparing
     the process that runs with the unit as its files say now, never by whether this play changed a file; so a play that died
     after it wrote the unit is repaired by the next one.
-  - It returns when the state change is done and the old process holds no port any more. It says nothing about readiness;
+  - Compared are the command line, the environment with its files, the credentials, and what the server read at its start
+    beside them, which is the installed SGLang, the configurations of the model and the drafter, a configuration file, a chat
+    template and the shell script that starts it. A file of these that was only touched is told from one that changed by what
+    this module kept at the last start, below C(/run/llmops-sglang); without it the file's times decide.
+  - It returns when the state change is done, no process of the old invocation is left and none holds its port any more. A port
+    that another process holds is told before anything is stopped. It says nothing about readiness;
     that is the work of M(llmops.sglang.wait_for_generation).
 author:
   - llmops.sglang contributors (@llmops)
@@ -90,11 +95,11 @@ previous_invocation_id:
   type: str
   returned: success, and where a stop or a start failed
 invocation_id:
-  description: Invocation after this task (in check mode, of now); empty where the unit has none.
+  description: Invocation after this task (in check mode, of now); null where the unit has none.
   type: str
   returned: success, and where a stop or a start failed
 main_pid:
-  description: Main process after this task; 0 where none runs.
+  description: Main process after this task; null where none runs.
   type: int
   returned: success, and where a stop or a start failed
 stopped_cleanly:
@@ -102,6 +107,12 @@ stopped_cleanly:
     - Whether the old process ended by itself with a success status; null where nothing was stopped.
   type: bool
   returned: success, and where a stop or a start failed
+stopped_by:
+  description:
+    - How the old process ended, by its exit status or the name of the signal; null where none was stopped.
+  type: str
+  returned: success, and where a stop or a start failed
+  sample: exit status 0
 elapsed:
   description: Duration of the state change in seconds.
   type: float
@@ -153,6 +164,8 @@ def main() -> None:
         change.bring_to(params["state"])
     except Failure as failure:
         fail_module(module, failure)
+    for warning in change.warnings:
+        module.warn(warning)
     module.exit_json(**change.result())
 
 

@@ -62,7 +62,7 @@ def test_converge_starts_once_and_then_leaves_it(unit):
     unit.write(SERVE.format(port=4101))
     first, second = unit.bring(), unit.bring()
     assert first["changed"]
-    assert first["previous_invocation_id"] == ""
+    assert first["previous_invocation_id"] is None
     assert not second["changed"]
     assert second["invocation_id"] == first["invocation_id"]
     assert second["reason"] == "the running process is what the unit describes"
@@ -181,7 +181,7 @@ def test_stopped_and_started(unit):
     assert not unit.bring("started")["changed"]
     stopped = unit.bring("stopped")
     assert stopped["changed"]
-    assert stopped["main_pid"] == 0
+    assert stopped["main_pid"] is None
     assert not unit.bring("stopped")["changed"]
 
 
@@ -225,3 +225,207 @@ def test_the_facts_name_another_command_line(unit):
     assert [c["subject"] for c in info["conflicts"]] == ["unit"]
     assert info["server"]["reachable"] is False
     assert info["journal"]["draft_runner"] is None
+
+
+BY_HAND = """\
+# Started by the night shift.
+[Unit]
+Description=our llm
+After=network-online.target
+
+[Service]
+Type=simple
+; the port is in the file
+EnvironmentFile=-{folder}/{name}.env
+EnvironmentFile=-/nonexistent
+Environment="GREETING=a b" HF_TOKEN=hf_verysecret
+Environment=PYTHONPATH={folder}/{name}.d
+WorkingDirectory=/tmp
+LimitNOFILE=4096
+ExecStart=/usr/bin/python3 -m sglang.launch_server --model /m \\
+  --po ${{PORT}} --api-key sk-verysecret \\
+# compare with the trial of last week
+  --json-model-override-args '{{"rope": {{"factor": 2.0}}, "name": "100%% $$HOME"}}' \\
+  $MORE
+"""
+VARIABLES = "# c\nPORT='4130'\nMORE='--speculative-algorithm DFLASH --speculative-draft-model-path \"/d r\"'\n"
+STAND_IN = "import http.server, sys\nhttp.server.ThreadingHTTPServer(('127.0.0.1', {port}), http.server.SimpleHTTPRequestHandler).serve_forever()\n"
+
+
+def stand_in(unit, port):
+    """A package sglang below the unit's folder whose server binds a port and understands every flag."""
+    package = f"{unit.folder}/{unit.name}.d/sglang"
+    unit.shell(
+        f"mkdir -p {package} {package}-0.5.15.dist-info && touch {package}/__init__.py && echo a > {package}-0.5.15.dist-info/RECORD"
+        f" && cat > {package}/launch_server.py <<'END'\n{STAND_IN.format(port=port)}END\n"
+    )
+
+
+@pytest.fixture
+def by_hand(hosts, request):
+    made = Unit(hosts, f"adopt-{request.param}", request.param)
+    yield made
+    hosts.ssh(
+        "host1", f"{made.systemctl} stop {made.name}; rm -r {made.folder}/{made.name}.*", user=request.param or "root"
+    )
+
+
+@pytest.mark.parametrize("by_hand", [None, "operator"], indirect=True)
+def test_a_unit_written_by_hand_is_adopted_and_rendered_to_the_same_command_line(hosts, by_hand):
+    unit = by_hand
+    stand_in(unit, 4130)
+    for path, text in ((".env", VARIABLES), (".service", BY_HAND.format(folder=unit.folder, name=unit.name))):
+        unit.shell(f"cat > {unit.folder}/{unit.name}{path} <<'END'\n{text}END\n")
+    unit.shell(f"{unit.systemctl} daemon-reload")
+    unit.bring()
+    info = unit.info()
+    adoption = info["adoption"]
+    assert "verysecret" not in str(info)
+    assert adoption["secrets"] == ["api_key", "HF_TOKEN"]
+    assert adoption["complete"], adoption["remarks"]
+    options = adoption["options"]
+    assert options["args"] == {
+        "model_path": "/m",
+        "port": 4130,
+        "json_model_override_args": '{"rope": {"factor": 2.0}, "name": "100% $HOME"}',
+    }
+    assert options["speculative"] == {"algorithm": "DFLASH", "draft_model_path": "/d r"}
+    assert options["environment"]["GREETING"] == "a b" and options["environment"]["PORT"] == "4130"
+    assert (options["service"], options["working_directory"]) == ({"LimitNOFILE": "4096"}, "/tmp")
+    assert info["unit"]["matches_unit"] is True, info["unit"]
+    assert not unit.bring()["changed"]
+    written = hosts.run_module(
+        "host1",
+        "llmops.sglang.server_unit",
+        {
+            **options,
+            "sglang_version": "0.5.15",
+            "api_key": "sk-other",
+            "dest_dir": f"/tmp/{unit.name}",
+            "verify": False,
+        },
+        user=unit.user,
+    )
+    assert not written["failed"], written
+    before = [word for word in info["unit"]["argv"] if word != "********"]
+    after = [w for w in written["argv"] if w != "--config" and not w.startswith("${")]
+    assert sorted(spelled_out(before)) == sorted(after)
+
+
+def spelled_out(words):
+    """What the person abbreviated, as server_unit writes it; the key goes another way."""
+    full = {"/usr/bin/python3": "/usr/bin/python3", "--model": "--model-path", "--po": "--port"}
+    return [full.get(word, word) for word in words if word != "--api-key"]
+
+
+def test_a_server_behind_a_shell_is_not_restarted_again_and_again(unit):
+    """'exec' in a wrapper leaves another command line than the unit's."""
+    stand_in(unit, 4131)
+    command = "/usr/bin/python3 -m sglang.launch_server --model-path /m --port 4131"
+    unit.write(f"/bin/sh -c 'export PYTHONPATH={unit.folder}/{unit.name}.d; exec {command}'")
+    assert unit.bring()["changed"]
+    again = unit.bring()
+    assert not again["changed"], again["reason"]
+    info = unit.info()
+    assert (info["unit"]["matches_unit"], info["adoption"]["wrapper"]["kind"]) == (True, "shell")
+    assert info["adoption"]["options"]["args"] == {"model_path": "/m", "port": 4131}
+    unit.write(f"/bin/sh -c 'export PYTHONPATH={unit.folder}/{unit.name}.d; exec {command} --tp 2'")
+    assert unit.bring()["reason"] == "restarted: the command line differs: unit says --tp 2"
+
+
+def test_what_the_server_read_at_its_start_decides_as_well(unit):
+    """An upgrade, another model configuration, a file of variables, a credential: each once, and then no more."""
+    stand_in(unit, 4132)
+    place = f"{unit.folder}/{unit.name}.d"
+    unit.shell(
+        f"mkdir {place}/model && echo '{{}}' > {place}/model/config.json && echo k1 > {place}/key && echo A=1 > {place}/env"
+    )
+    unit.write(
+        f"/usr/bin/python3 -m sglang.launch_server --model-path {place}/model --port 4132",
+        f"Environment=PYTHONPATH={place}\nLoadCredential=key:{place}/key\nEnvironmentFile={place}/env",
+    )
+    unit.bring()
+    assert not unit.bring()["changed"]
+    before = unit.info()["evidence"]["inputs_sha256"]
+    assert sorted(before) == ["model", "sglang"]
+    for change, said in (
+        (f"mv {place}/sglang-0.5.15.dist-info {place}/sglang-0.5.16.dist-info", "the installed SGLang changed"),
+        (f"echo '{{\"a\": 1}}' > {place}/model/config.json", "the model's configuration changed"),
+        (f"echo k2 > {place}/key", "the credential key changed"),
+        (f"echo A=2 > {place}/env", "the environment variable A of an environment file differs"),
+    ):
+        unit.shell(change)
+        after = unit.bring()
+        assert said in after["reason"] and after["restarted"]
+    assert unit.info()["unit"]["matches_unit"] is True
+    unit.shell(f"echo k3 > {place}/key")
+    assert unit.info()["unit"]["matches_unit"] is False
+    assert "the credential key changed" in unit.bring(check=True)["reason"]
+    unit.shell(f"echo k2 > {place}/key")
+    unit.shell(f"touch {place}/model/config.json")
+    assert not unit.bring()["changed"]
+    assert unit.info()["evidence"]["inputs_sha256"]["model"] != before["model"]
+
+
+def test_a_foreign_holder_of_the_port_is_named_before_anything_stops(unit):
+    stand_in(unit, 4133)
+    unit.write(
+        "/usr/bin/python3 -m sglang.launch_server --model-path /m --port 4133",
+        f"Environment=PYTHONPATH={unit.folder}/{unit.name}.d",
+    )
+    before = unit.bring()
+    unit.shell("systemd-run --unit squatter /usr/bin/python3 -m http.server 4134 --bind 127.0.0.1")
+    unit.shell("until curl -s -o /dev/null http://127.0.0.1:4134/; do :; done")
+    unit.write(
+        "/usr/bin/python3 -m sglang.launch_server --model-path /m --port 4134",
+        f"Environment=PYTHONPATH={unit.folder}/{unit.name}.d",
+    )
+    refused = unit.bring()
+    assert refused["failure_class"] == "port_in_use"
+    assert "squatter.service" in refused["msg"]
+    assert unit.shell(f"systemctl show -P InvocationID {unit.name}") == before["invocation_id"]
+    unit.shell("systemctl stop squatter")
+    assert unit.bring()["restarted"]
+
+
+def test_a_user_without_the_right_is_told_so(hosts, unit):
+    """This host's polkit is masked, as it is on many servers: systemctl then speaks of polkit and not of the user."""
+    unit.write(SERVE.format(port=4135))
+    before = unit.bring()
+    for state in ("stopped", "restarted"):
+        result = hosts.run_module(
+            "host1", "llmops.sglang.server_service", {"name": unit.name, "state": state}, user="operator"
+        )
+        assert (result["failure_class"], result["changed"]) == ("no_permission", False), result["msg"]
+        assert "become" in result["msg"] and result["invocation_id"] == before["invocation_id"]
+
+
+def test_a_crash_loop_with_its_start_limit_hit_is_started_anew(unit):
+    unit.write("/bin/false", "Restart=always\nRestartSec=0\n[Unit]\nStartLimitBurst=2\nStartLimitIntervalSec=600")
+    unit.shell(f"systemctl start {unit.name}; until systemctl is-failed -q {unit.name}; do :; done")
+    unit.write(SERVE.format(port=4136), "[Unit]\nStartLimitBurst=2\nStartLimitIntervalSec=600")
+    result = unit.bring()
+    assert result["changed"] and result["main_pid"]
+
+
+def test_a_service_that_systemd_keeps_restarting_is_brought_down_and_replaced(unit):
+    """Jobs of the automatic restart and of ours meet; each ends as it was asked for."""
+    unit.write("/bin/sh -c 'exit 1'", "Restart=always\nRestartSec=50ms\n[Unit]\nStartLimitIntervalSec=0")
+    unit.shell(f"systemctl start {unit.name} || true")
+    for dummy in range(2):
+        assert not unit.bring("stopped").get("failure_class")
+        assert unit.shell(f"systemctl is-active {unit.name} || true") in ("inactive", "failed")
+        unit.shell(f"systemctl reset-failed {unit.name}; systemctl start {unit.name} || true")
+    settings = "Restart=always\nRestartSec=50ms\n[Unit]\nStartLimitIntervalSec=0"
+    unit.write(SERVE.format(port=4137), settings, reload=False)
+    result = unit.bring()
+    # After the reload the automatic restart may already have come first with the new command.
+    assert "failure_class" not in result and unit.shell(f"systemctl is-active {unit.name}") == "active"
+    assert not unit.bring()["changed"]
+
+
+def test_a_stop_by_a_kill_is_reported(unit):
+    unit.write("/bin/sh -c 'trap \"\" TERM; while :; do sleep 1; done'", "TimeoutStopSec=1")
+    unit.bring()
+    result = unit.bring("stopped")
+    assert (result["stopped_cleanly"], result["stopped_by"]) == (False, "signal SIGKILL")

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import os
+import time
+
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
@@ -10,6 +13,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
     describe_change,
     expand_words,
     read_argv,
+    remember_inputs,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
@@ -20,12 +24,16 @@ class FakeManager:
     def __init__(self, words, **environ):
         self.words = words
         self.environ = environ
+        self.credentials = []
 
     def exec_start(self, dummy_name):
         return self.words
 
     def environment(self, dummy_name):
         return self.environ
+
+    def load_credentials(self, dummy_state):
+        return self.credentials
 
 
 def make_process(proc, pid, argv, environ):
@@ -126,3 +134,160 @@ def test_the_control_group_is_the_one_of_systemd(tmp_path, content, expected):
 def test_an_argument_that_is_empty_stays_a_word(tmp_path):
     make_process(tmp_path, 7, ["a", "", "b"], {})
     assert read_argv(7, str(tmp_path)) == ["a", "", "b"]
+
+
+@pytest.mark.parametrize("words", [["--api-key=old-secret"], ["--api-key", "old-secret"], ["--ap", "old-secret"]])
+def test_keys_are_never_named_in_a_change_however_they_are_written(words):
+    shell = ["bash", "-c", "python -m sglang.launch_server " + " ".join(words)]
+    for before, after in ((["s", *words], ["s", *[w.replace("old", "new") for w in words]]), (["s", *words], ["s"])):
+        assert "secret" not in describe_change(before, after)
+    assert "old-secret" not in describe_change(shell, ["s"]) or words[0] == "--ap"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("'a b' c", ["a b", "c"]), ('--x "{}"', ["--x", "{}"]), ("it's", ["it's"])]
+)
+def test_quotes_in_a_variable_are_respected_when_it_is_split(value, expected):
+    assert expand_words(["$A"], {"A": value}) == expected
+
+
+def test_variables_of_any_environment_file_are_compared_and_not_shown(tmp_path):
+    file = tmp_path / "env"
+    file.write_text("# c\nA='new value'\nGONE=1\nB=\"same\"\n")
+    proc = make_process(tmp_path / "proc", 7, ARGV, {**ENVIRON, "A": "old value", "B": "same", "GONE": "2"})
+    properties = {"EnvironmentFiles": f"{file} (ignore_errors=yes)", "UnsetEnvironment": "GONE"}
+    found = compare(FakeManager(ARGV, A="ignored"), unit(**properties), proc)
+    assert found.differences == ["the environment variable A of an environment file differs"]
+
+
+def test_a_credential_is_compared_with_the_copy_that_the_process_got(tmp_path):
+    source, copies = tmp_path / "key", tmp_path / "credentials"
+    source.write_text("one")
+    copies.mkdir()
+    (copies / "key").write_text("one")
+    proc = make_process(tmp_path / "proc", 7, ARGV, {**ENVIRON, "CREDENTIALS_DIRECTORY": str(copies)})
+    manager = FakeManager(ARGV)
+    manager.credentials = [("key", str(source)), ("gone", "/nonexistent")]
+    assert compare(manager, unit(), proc).differences == []
+    source.write_text("two")
+    assert compare(manager, unit(), proc).differences == ["the credential key changed"]
+
+
+SERVER = ["/opt/venv/bin/python", "-m", "sglang.launch_server", "--port", "1"]
+
+
+@pytest.mark.parametrize(
+    ("command", "differences", "complete"),
+    [
+        (["/usr/bin/env", "A=1", *SERVER], [], True),
+        (["/bin/bash", "-c", "export A=1; exec " + " ".join(SERVER)], [], True),
+        (["/bin/bash", "-c", "A=1 exec " + " ".join(SERVER)[:-1] + "2"], ["the command line differs: runs with --port 1; unit says --port 2"], True),
+        (["/bin/bash", "-c", " ".join(SERVER)[:-1] + "$(cat /port)"], [], False),
+        (["/usr/bin/numactl", "--membind=0", *SERVER], [], False),
+        (["/bin/sleep", "5"], ["the command line differs: runs with /opt/venv/bin/python"], True),
+    ],
+)  # fmt: skip
+def test_a_wrapper_that_became_the_server_is_no_difference(tmp_path, command, differences, complete):
+    """Otherwise each run would restart a server behind 'exec', and no restart would end that."""
+    proc = make_process(tmp_path, 7, SERVER, {**ENVIRON, "A": "1", "PATH": "/x"})
+    manager = FakeManager(command, **({"A": "0", "PATH": "/y"} if "-c" in command else {}))
+    found = compare(manager, unit(), proc)
+    assert [d[: len(differences[0])] if differences else d for d in found.differences] == differences
+    assert found.complete is complete
+    assert bool(found.unread) is not complete
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A server whose SGLang, model and drafter lie below tmp_path; it began after they were made."""
+
+    class Served:
+        metadata = tmp_path / "venv/lib/python3.11/site-packages/sglang-0.5.15.dist-info"
+        model, draft = tmp_path / "model", tmp_path / "draft"
+        python = tmp_path / "venv/bin/python"
+
+        def __init__(self):
+            for folder in (self.metadata, self.model, self.draft, self.python.parent):
+                folder.mkdir(parents=True)
+            (tmp_path / "venv/pyvenv.cfg").write_text("")
+            self.python.write_text("")
+            (self.metadata / "RECORD").write_text("a,sha256=1,1\n")
+            for folder in (self.model, self.draft):
+                (folder / "config.json").write_text("{}")
+            self.words = [str(self.python), "-m", "sglang.launch_server", "--model", str(self.model)]
+            self.words += ["--speculative-draft-model-path", str(self.draft)]
+            self.proc = make_process(tmp_path / "proc", 7, self.words, ENVIRON)
+            self.manager = FakeManager(self.words)
+            self.begin()
+
+        def begin(self, invocation="a"):
+            # A moment later than all that was written so far: file times are as coarse as a timer tick.
+            started = str(int((time.monotonic() + 0.05) * 1e6))
+            self.state = unit(ExecMainStartTimestampMonotonic=started, InvocationID=invocation * 32)
+
+        def later(self, path, text):
+            while time.monotonic() * 1e6 <= self.state.exec_main_start_monotonic_us:
+                time.sleep(0.01)
+            path.write_text(text)
+            os.utime(path.parent)
+
+        def found(self):
+            return compare(self.manager, self.state, self.proc, str(tmp_path / "run")).differences
+
+        def remember(self):
+            remember_inputs(self.manager, self.state, self.proc, str(tmp_path / "run"))
+
+    return Served()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("metadata/RECORD", "the installed SGLang changed since the process started"),
+        ("model/config.json", "the model's configuration changed since the process started"),
+        ("draft/config.json", "the drafter's configuration changed since the process started"),
+    ],
+)
+@pytest.mark.parametrize("remembered", [True, False])
+def test_what_the_server_read_at_its_start_is_compared(served, name, said, remembered):
+    folder, file = name.split("/")
+    if remembered:
+        served.remember()
+    assert served.found() == []
+    served.later(getattr(served, folder) / file, '{"new": 1}')
+    assert served.found() == [said]
+    served.begin("b")
+    assert served.found() == []
+
+
+def test_a_file_that_was_only_touched_is_no_difference(served):
+    served.remember()
+    served.later(served.model / "config.json", "{}")
+    assert served.found() == []
+
+
+def test_a_file_that_was_only_touched_is_no_difference_after_systemd_restarted_the_server(served):
+    """The record is of an older invocation, and what it holds is what is there."""
+    served.remember()
+    served.begin("b")
+    served.later(served.model / "config.json", "{}")
+    assert served.found() == []
+
+
+def test_a_change_that_kept_its_time_is_seen(served):
+    """As rsync and tar do; the time of the inode tells."""
+    config = served.model / "config.json"
+    old = config.stat()
+    served.later(config, '{"new": 1}')
+    os.utime(config, ns=(old.st_atime_ns, old.st_mtime_ns))
+    assert served.found() == ["the model's configuration changed since the process started"]
+
+
+def test_a_shell_script_that_starts_the_server_is_an_input(served, tmp_path):
+    script = tmp_path / "run.sh"
+    script.write_text("#!/bin/sh\nexec " + " ".join(served.words) + "\n")
+    served.manager.words = [str(script)]
+    served.begin()
+    assert served.found() == []
+    served.later(script, script.read_text() + "# changed\n")
+    assert served.found() == ["the script that starts it changed since the process started"]

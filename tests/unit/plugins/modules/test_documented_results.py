@@ -18,14 +18,19 @@ from ansible_collections.llmops.sglang.plugins.module_utils import (
     _coding_eval,
     _generation_wait,
     _journal_result,
+    _server_facts,
     _server_report,
     _service_state,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._adoption import Found, adopt
 from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellRunner
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import BUILT_IN
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import FAILURE_CLASSES
+from ansible_collections.llmops.sglang.plugins.module_utils._flags import table_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import Launch
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._server_unit import ServerUnit
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
@@ -88,7 +93,10 @@ def journal_result():
 
 def info_result():
     connection = dict.fromkeys(("base_url", "api_key", "api_key_file", "ca_path", "client_cert", "client_key"))
-    return _server_report.report(manager(), UNIT, {**connection, "timeout": 1.0, "validate_certs": True})
+    warnings = []
+    return _server_report.report(
+        manager(), UNIT, {**connection, "timeout": 1.0, "validate_certs": True}, warnings.append
+    )
 
 
 def service_result():
@@ -144,6 +152,8 @@ def test_a_failure_has_its_class_its_log_and_every_key_that_is_always_there(name
         ("journal_assert", "results", lambda: journal_result()["results"][0]),
         ("server_info", "unit", lambda: info_result()["unit"]),
         ("server_info", "server", lambda: info_result()["server"]),
+        ("server_info", "listener", lambda: _server_facts.listener_facts(Ownership(), "http://x")),
+        ("server_info", "adoption", lambda: adopt(Found(UNIT, "system", Launch(), {}), table_of(None))),
         ("server_info", "journal", lambda: info_result()["journal"]),
         ("wait_for_generation", "listener", lambda: _generation_wait.skipped({}, run_command)["listener"]),
     ],
