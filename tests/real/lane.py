@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import install
 from host_set import REPOSITORY, HostSet
+from real_servers import cache_directory
 
 HERE = pathlib.Path(__file__).resolve().parent
 HOST = "real1"
@@ -59,9 +59,13 @@ class Play:
 
 class Lane(HostSet):
     def boot(self) -> subprocess.CompletedProcess:
-        servers = {"source": str(install.cache_directory()), "target": SERVERS_IN_HOST, "read_only": True}
+        servers = {"source": str(cache_directory()), "target": SERVERS_IN_HOST, "read_only": True}
         self.records = self.inventory.parent / "records"
-        return self.create(binds=[servers], hosts_groups=["sglang"])
+        created = self.create(binds=[servers], hosts_groups=["sglang"])
+        if created.returncode == 0:
+            # The servers keep two cores busy by themselves.
+            self.put_first(HOST)
+        return created
 
     def play(self, name: str, inventory: pathlib.Path, **variables: Any) -> Play:
         """Run one of the collection's playbooks with an inventory of this directory."""

@@ -11,7 +11,9 @@ import subprocess
 import sys
 
 import install
+import install_plan
 import pytest
+import real_servers
 
 NAME = "llama-cpp"
 
@@ -36,22 +38,22 @@ def test_check_and_plan_fetch_nothing(empty_cache):
 
 
 def test_a_stamp_of_other_requirements_does_not_count(empty_cache):
-    env = install.ENVIRONMENTS[NAME]
-    interpreter = install.interpreter(NAME)
+    env = real_servers.ENVIRONMENTS[NAME]
+    interpreter = real_servers.interpreter(NAME)
     interpreter.parent.mkdir(parents=True)
     interpreter.touch()
     stamp = empty_cache / "real" / NAME / "complete"
-    stamp.write_text(install.wanted_stamp(env) + "\n")
-    assert install.is_complete(env)
+    stamp.write_text(real_servers.wanted_stamp(env) + "\n")
+    assert real_servers.is_complete(env)
     stamp.write_text("0" * 64 + "\n")
-    assert not install.is_complete(env)
+    assert not real_servers.is_complete(env)
 
 
 def test_a_plan_names_the_space_and_the_python_that_are_missing(empty_cache, monkeypatch):
     usage = shutil.disk_usage("/")._replace(free=100_000_000)
-    monkeypatch.setattr(install.shutil, "disk_usage", lambda _path: usage)
-    monkeypatch.setattr(install, "find_python", lambda: None)
-    plan = install.make_plan(list(install.ENVIRONMENTS))
+    monkeypatch.setattr(install_plan.shutil, "disk_usage", lambda _path: usage)
+    monkeypatch.setattr(install_plan, "find_python", lambda: None)
+    plan = install_plan.make_plan(list(real_servers.ENVIRONMENTS))
     text = "\n".join(plan.lines())
     assert len(plan.problems) == 2
     assert "Python 3.11" in text and "0.1 GB are free" in text
@@ -78,5 +80,5 @@ def test_the_build_of_torch_is_told_by_the_first_line_of_a_download(tmp_path: pa
     # The download would take longer than any test.
     pip.write_text(FAKE_PIP.format(file=file, size=size, then="sleep 1000"))
     os.chmod(pip, 0o755)
-    found = install.find_torch(pip)
+    found = install_plan.find_torch(pip)
     assert (found.file, found.cuda) == (file, cuda)
