@@ -9,6 +9,8 @@ import json
 import pytest
 from ansible.module_utils import basic
 
+from ansible_collections.llmops.sglang.tests.unit.journal_host import OLD, RUNNER, Host
+
 
 @pytest.fixture
 def run_module(tmp_path, monkeypatch, capsys):
@@ -25,3 +27,14 @@ def run_module(tmp_path, monkeypatch, capsys):
         return {**json.loads(capsys.readouterr().out), "warnings": warnings}
 
     return call
+
+
+@pytest.fixture
+def host():
+    """A host whose unit ran before, and runs now."""
+    made = Host()
+    made.start(OLD)
+    made.say("old words", RUNNER.format(16, None), invocation=OLD)
+    made.start()
+    made.say("hello", RUNNER.format(8, None), "bye")
+    return made

@@ -1,0 +1,127 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host's journal that a test writes row by row, and its questions to it."""
+
+from __future__ import annotations
+
+import json
+
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
+    STARTED,
+    SUPPRESSED,
+)
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_assert import Assertion, Question
+
+UNIT, OLD, NOW = "llm.service", "a" * 32, "b" * 32
+
+
+RUNNER = (
+    "[2026-05-30 08:20:46 TP0] Initialized DFLASH draft runner. attention_backend=triton, "
+    "model=DFlashDraftModel, block_size={}, draft_window_size={}, compact_cache=False"
+)
+
+
+class Host:
+    """A host's systemctl and journalctl: matches, cursors, --all and --lines as journalctl has them."""
+
+    def __init__(self, **properties):
+        self.properties = {
+            "LoadState": "loaded", "ActiveState": "active", "SubState": "running", "InvocationID": NOW, "MainPID": "7",
+            "StandardOutput": "journal", "StandardError": "inherit", "LogLevelMax": "-1", "SyslogLevel": "6",
+            "LogRateLimitIntervalUSec": "0", "LogRateLimitBurst": "0", **properties,
+        }  # fmt: skip
+        self.server_words: list[str] = []
+        self.rows, self.commands, self.error, self.rc, self.clock, self.later = [], [], "", 0, 0.0, []
+
+    def row(self, message, **fields):
+        number = len(self.rows) + 1
+        row = {
+            "__CURSOR": f"c{number}",
+            "__REALTIME_TIMESTAMP": str(1_800_000_000_000_000 + number),
+            "PRIORITY": "6",
+            "MESSAGE": message,
+        }
+        self.rows.append({**row, **fields})
+
+    def say(self, *messages, invocation=NOW, unit=UNIT, **fields):
+        for message in messages:
+            self.row(
+                message,
+                _SYSTEMD_UNIT=unit,
+                _SYSTEMD_INVOCATION_ID=invocation,
+                _TRANSPORT="stdout",
+                _STREAM_ID=invocation,
+                **fields,
+            )
+
+    def start(self, invocation=NOW, **fields):
+        self.row(
+            f"Started {UNIT}.",
+            _PID="1",
+            _SYSTEMD_UNIT="init.scope",
+            UNIT=UNIT,
+            INVOCATION_ID=invocation,
+            MESSAGE_ID=STARTED,
+            JOB_RESULT="done",
+            **fields,
+        )
+
+    def suppress(self, count, unit=UNIT, **fields):
+        self.row(
+            f"Suppressed {count} messages from {unit}",
+            MESSAGE_ID=SUPPRESSED,
+            N_DROPPED=str(count),
+            _SYSTEMD_UNIT="systemd-journald.service",
+            **fields,
+        )
+
+    def sleep(self, seconds):
+        self.clock += seconds
+        while self.later and self.later[0][0] <= self.clock:
+            self.later.pop(0)[1]()
+
+    def run_command(self, argv, **dummy):
+        self.commands.append(argv)
+        if argv[0] == "systemctl":
+            if "show" in argv:
+                return 0, "".join(f"{key}={value}\n" for key, value in self.properties.items()), ""
+            return 0, "llm.service enabled\nother.service static\n", ""
+        if argv[0] == "busctl":
+            words = ["python", *self.server_words]
+            return 0, f'a(sasb) 1 "python" {len(words)} ' + " ".join(f'"{word}"' for word in words) + " false\n", ""
+        assert argv[0] == "journalctl"
+        if "--sync" in argv:
+            return 1, "", "refused"
+        rows = [row for row in self.rows if self._fits(row, [word for word in argv[3:] if not word.startswith("--")])]
+        for word in argv:
+            if word.startswith("--after-cursor="):
+                after = int(word.partition("=c")[2])
+                rows = [row for row in rows if int(row["__CURSOR"][1:]) > after]
+            elif word.startswith("--until=@"):
+                rows = [row for row in rows if int(row["__REALTIME_TIMESTAMP"]) <= float(word[9:]) * 1e6]
+            elif word.startswith("--lines="):
+                rows = rows[-int(word.partition("=")[2]) :]
+        if "--all" not in argv:
+            rows = [{**row, "MESSAGE": None} if len(str(row["MESSAGE"])) > 4096 else row for row in rows]
+        return self.rc, "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows), self.error
+
+    @staticmethod
+    def _fits(row, words):
+        if not words:
+            return True
+        for group in " ".join(words).split(" + "):
+            wanted = {}
+            for word in group.split():
+                key, dummy, value = word.partition("=")
+                wanted.setdefault(key, []).append(value)
+            if all(row.get(key) in values for key, values in wanted.items()):
+                return True
+        return False
+
+    def ask(self, **options):
+        question = Question(**{"name": "llm", **options})
+        return Assertion(question, self.run_command, sleep=self.sleep, clock=lambda: self.clock).run()
+
+
+def one(pattern=r"Initialized \w+ draft runner", **more):
+    return {"pattern": pattern, **more}

@@ -1,0 +1,191 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A journal that is not whole proves nothing: no line that is absent, and no forbidden one that is not there."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _completeness
+from ansible_collections.llmops.sglang.plugins.module_utils._completeness import journal_is_unreadable
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
+    JOURNALD_STARTED,
+    STARTED,
+    InvocationLog,
+)
+from ansible_collections.llmops.sglang.tests.unit.journal_host import NOW, OLD, RUNNER, UNIT, Host, one
+
+
+def test_a_forged_row_of_the_manager_proves_no_start(host):
+    host.rows = [row for row in host.rows if row.get("INVOCATION_ID") != NOW]
+    host.row(
+        "Started llm.service.",
+        _PID="99",
+        _SYSTEMD_UNIT="evil.service",
+        UNIT=UNIT,
+        INVOCATION_ID=NOW,
+        MESSAGE_ID=STARTED,
+    )
+    assert host.ask(must_not_match=["x"])["failure_class"] == "log_truncated"
+
+
+def absent(host):
+    """What an absent line and a forbidden one come to: they must say the same."""
+    asked = (
+        host.ask(expect=[one("nothing")]),
+        host.ask(must_not_match=["nothing"]),
+        host.ask(expect=[one("nothing", count=0)]),
+    )
+    assert not any(result["ok"] for result in asked)
+    assert len({result["failure_class"] for result in asked}) == 1
+    return asked[0]
+
+
+def test_a_truncated_log(host):
+    host.rows = [row for row in host.rows if row.get("INVOCATION_ID") != NOW]
+    assert absent(host)["failure_class"] == "log_truncated"
+    assert host.ask(expect=[one(fields={"block_size": 8})])["ok"], "a line that is there is there"
+    assert host.ask(expect=[one(max_count=1)])["failure_class"] == "log_truncated"
+
+
+@pytest.mark.parametrize("more", [{}, {"OBJECT_SYSTEMD_INVOCATION_ID": NOW}])
+def test_suppressed_messages(host, more):
+    host.suppress(5, **more)
+    assert absent(host)["failure_class"] == "rate_limited"
+    assert absent(host)["suppressed"] == 5
+
+
+def test_suppressed_messages_of_somebody_else(host):
+    host.suppress(5, unit="other.service")
+    host.row(f"Suppressed 5 messages from {UNIT}", _SYSTEMD_UNIT=UNIT, _SYSTEMD_INVOCATION_ID=NOW)
+    assert host.ask(must_not_match=["nothing"])["ok"]
+
+
+def test_messages_that_may_be_suppressed_right_now(host):
+    host.properties.update(LogRateLimitIntervalUSec="30s", LogRateLimitBurst="3")
+    assert absent(host)["failure_class"] == "rate_limited"
+    host.properties.update(LogRateLimitBurst="4")
+    assert host.ask(must_not_match=["nothing"])["ok"]
+
+
+def test_journald_was_restarted(host):
+    host.row(
+        "Journal started",
+        MESSAGE_ID="f77379a8490b408bbe5f6940505a777b",
+        _TRANSPORT="driver",
+        _SYSTEMD_UNIT="systemd-journald.service",
+    )
+    assert absent(host)["failure_class"] == "log_truncated"
+
+
+def test_rows_without_an_invocation_prove_nothing(host):
+    host.row("stray words", _SYSTEMD_UNIT=UNIT, _PID="12")
+    result = host.ask(expect=[{"contains": "stray words"}])
+    assert result["failure_class"] == "pattern_not_found"
+    assert result["unattributed"] == 1 and result["unattributed_lines"] == ["stray words"]
+    assert host.ask(must_not_match=["stray"])["failure_class"] == "forbidden_match"
+
+
+@pytest.mark.parametrize(
+    ("settings", "failure_class"),
+    [
+        ({"StandardOutput": "file"}, "output_elsewhere"),
+        ({"StandardError": "null"}, "output_elsewhere"),
+        ({"StandardOutput": "journal+console"}, "pattern_not_found"),
+        ({"LogLevelMax": "4"}, "log_level_hidden"),
+        ({"LogLevelMax": "notice"}, "log_level_hidden"),
+        ({"LogLevelMax": "6"}, "pattern_not_found"),
+        ({"LogLevelMax": "4", "SyslogLevel": "4"}, "pattern_not_found"),
+    ],
+)
+def test_output_that_does_not_reach_the_journal(host, settings, failure_class):
+    host.properties.update(settings)
+    assert host.ask(expect=[one("nothing")])["failure_class"] == failure_class
+
+
+def test_output_to_a_file_has_no_entries_and_passes_nothing():
+    host = Host(StandardOutput="file")
+    host.start()
+    assert absent(host)["failure_class"] == "output_elsewhere"
+
+
+def test_units_without_a_log():
+    host = Host()
+    assert absent(host)["failure_class"] == "no_entries"
+    host.start()
+    assert absent(host)["failure_class"] == "no_entries"
+    with pytest.raises(Failure) as failure:
+        Host(InvocationID="", ActiveState="inactive").ask(must_not_match=["x"])
+    assert failure.value.failure_class == "never_started"
+    with pytest.raises(Failure) as failure:
+        Host(LoadState="not-found", InvocationID="").ask(name="lm", must_not_match=["x"])
+    assert failure.value.failure_class == "no_such_unit" and "llm.service" in failure.value.msg
+
+
+def test_rows_that_are_gone_are_no_silence():
+    now = int(time.time() * 1e6)
+    host = Host(ExecMainStartTimestampMonotonic=str(int(time.monotonic() * 1e6) - 60_000_000))
+    host.say("words", unit="other.service", invocation=OLD)
+    host.rows[0]["__REALTIME_TIMESTAMP"] = str(now - 1_000_000)
+    assert absent(host)["failure_class"] == "log_truncated"
+    host.rows[0]["__REALTIME_TIMESTAMP"] = str(now - 120_000_000)
+    assert absent(host)["failure_class"] == "no_entries"
+
+
+@pytest.mark.parametrize(
+    ("words", "hidden"),
+    [(["--log-level", "warning"], True), (["--log-level=ERROR"], True), (["--log-level", "info"], False)],
+)
+def test_lines_that_the_server_itself_leaves_out(host, words, hidden):
+    host.server_words = words
+    assert host.ask(expect=[one("nothing")])["failure_class"] == ("log_level_hidden" if hidden else "pattern_not_found")
+    assert host.ask(must_not_match=["^Traceback"], expect=[one()])["ok"], "errors would be there all the same"
+
+
+def test_no_permission():
+    host = Host()
+    host.error = "Hint: You are currently not seeing messages from other users and the system.\n      Users in groups 'adm' can see all."
+    assert absent(host)["failure_class"] == "no_permission"
+    assert host.ask(expect=[one("x")], timeout=60)["failure_class"] == "no_permission" and host.clock < 1
+    host = Host()
+    host.error, host.rc = "No journal files were opened due to insufficient permissions.", 1
+    assert absent(host)["failure_class"] == "no_permission"
+
+
+def test_a_journal_that_may_not_be_read_although_nobody_says_so(tmp_path, monkeypatch):
+    log = InvocationLog(UNIT, NOW)
+    assert not journal_is_unreadable(log, [str(tmp_path)]), "no journal at all is no lack of rights"
+    (tmp_path / "machine").mkdir()
+    (tmp_path / "machine" / "system.journal").touch()
+    assert not journal_is_unreadable(log, [str(tmp_path)])
+    monkeypatch.setattr(_completeness.os, "access", lambda *dummy: False)
+    assert journal_is_unreadable(log, [str(tmp_path)])
+
+
+def test_long_messages_and_withheld_ones(host):
+    host.say("x" * 9000 + " end=1")
+    assert host.ask(expect=[one("x{9000} end", fields={"end": 1})])["ok"]
+    host.say(None)
+    assert absent(host)["failure_class"] == "message_withheld"
+
+
+def test_a_start_that_was_over_before_journald_was_restarted_is_whole():
+    restarted = {"MESSAGE_ID": JOURNALD_STARTED, "_TRANSPORT": "driver"}
+    host = Host()
+    host.start()
+    host.say(RUNNER.format(8, 2048), "[2026-05-30 08:21:00] The server is fired up and ready to roll!")
+    host.row("Journal started", **restarted)
+    assert host.ask(preset=["dflash", "clean_start"])["ok"]
+    assert host.ask(must_not_match=["Traceback"])["failure_class"] == "log_truncated"
+
+
+def test_a_start_in_which_journald_was_restarted_is_not():
+    host = Host()
+    host.start()
+    host.say(RUNNER.format(8, 2048))
+    host.row("Journal started", MESSAGE_ID=JOURNALD_STARTED, _TRANSPORT="driver")
+    host.say("[2026-05-30 08:21:00] The server is fired up and ready to roll!")
+    assert host.ask(preset=["dflash"])["failure_class"] == "log_truncated"

@@ -1,0 +1,85 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The presets of journal_assert, on logs of real servers."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _journal_presets
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.tests.unit.journal_host import RUNNER, Host
+
+LOGS = pathlib.Path(__file__).parents[2] / "fixtures" / "logs"
+
+
+# What these servers did say: two have deprecated flags, and one freezes its garbage collector before its port is bound.
+NOT_CLEAN = {
+    "0.5.15-dflash-old-flag": ["deprecated flag"],
+    "0.5.15-dflash-cpu": ["deprecated flag"],
+    "0.5.23-skip-warmup": ["traceback", "warm-up failed"],
+}
+
+
+@pytest.mark.parametrize("asked", [{"preset": ["clean_start"]}, {"expect": [{"contains": "x"}]}])
+def test_fields_that_no_preset_compares_are_refused(asked):
+    host = Host()
+    host.start()
+    host.say("x")
+    with pytest.raises(Failure, match="dflash") as raised:
+        host.ask(preset_fields={"draft_window_size": 2048}, **asked)
+    assert raised.value.failure_class == "rule_violated"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (LOGS / "healthy").glob("0*.log")))
+def test_presets_on_healthy_servers(name):
+    host = Host()
+    host.start()
+    host.say(*(LOGS / "healthy" / f"{name}.log").read_text(encoding="utf-8").splitlines())
+    clean = host.ask(preset=["clean_start"])
+    found = [entry["title"] for entry in clean["results"] if not entry["ok"]]
+    assert found == NOT_CLEAN.get(name, []), clean["msg"]
+    dflash = host.ask(preset=["dflash"], preset_fields={"draft_window_size": 2048, "compact_cache": True})
+    words = {"dflash-no-window": "field_mismatch", "no-speculation": "pattern_not_found", "0.5.23": "pattern_not_found"}
+    assert dflash["failure_class"] == next((word for part, word in words.items() if part in name), "")
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for path in (LOGS / "failing").glob("*.log") if "args-" not in path.stem)
+)
+def test_a_failed_start_is_not_clean(name):
+    host = Host()
+    host.start()
+    host.say(*(LOGS / "failing" / f"{name}.log").read_text(encoding="utf-8").splitlines())
+    # These two were killed after they had said that they were ready.
+    wanted = "" if name.endswith("-killed") else "bad-flag" if "bad-flag" in name else "forbidden_match"
+    if wanted != "bad-flag":
+        assert host.ask(preset=["clean_start"])["failure_class"] == wanted
+
+
+def test_every_entry_of_a_preset_fits_its_sample():
+    for entries in _journal_presets.PRESETS.values():
+        for entry in entries:
+            assert re.search(entry.pattern, entry.sample), entry.title
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[2026-05-30 09:00:00] Receive: obj=GenerateReqInput(rid='1', text='[2026-05-30 08:20:46 TP0] Initialized DFLASH draft "
+        "runner. block_size=8, draft_window_size=2048, compact_cache=True')",
+        '[2026-05-30 09:00:00] INFO:     127.0.0.1:1 - "GET /Initialized DFLASH draft runner. draft_window_size=2048 HTTP/1.1" 404',
+    ],
+)
+def test_what_a_request_says_proves_nothing(line):
+    """Prompts are in the journal with --log-requests, and people do ask models about logs."""
+    host = Host()
+    host.start()
+    host.say(line)
+    fields = {"draft_window_size": 2048}
+    assert host.ask(preset=["dflash"], preset_fields=fields)["failure_class"] == "pattern_not_found"
+    host.say(RUNNER.format(8, 2048))
+    assert host.ask(preset=["dflash"], preset_fields=fields)["ok"]
