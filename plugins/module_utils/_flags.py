@@ -36,7 +36,8 @@ class Flag(t.NamedTuple):
 
     @property
     def takes_value(self) -> bool:
-        return self.kind in (VALUE, OLD_VALUE)
+        # A constant with choices stands for a flag that had that one value.
+        return self.kind in (VALUE, OLD_VALUE) or (self.kind == OLD_CONSTANT and self.choices is not None)
 
     @property
     def deprecated(self) -> bool:
@@ -183,8 +184,8 @@ def replacements() -> t.Dict[str, str]:
 
 @functools.cache
 def words_of_dest(dest: str) -> t.Tuple[str, ...]:
-    """Every flag that set argument *dest* in some release, plain ones first."""
-    rows = [row for row in _rows() if (row[3] or row[2][2:].replace("-", "_")) == dest]
+    """Every flag that set argument *dest* to any value in some release, plain ones first."""
+    rows = [row for row in _rows() if row[4] != OLD_CONSTANT and (row[3] or row[2][2:].replace("-", "_")) == dest]
     return tuple(dict.fromkeys(row[2] for row in sorted(rows, key=lambda r: (r[4] not in "vtb", r[2]))))
 
 
@@ -308,6 +309,8 @@ def _dest_anywhere(word: str) -> str:
 def value_of(use: Use) -> t.Any:
     """The value of one use of a known flag, in the flag's own type where it reads so."""
     flag = t.cast(Flag, use.flag)
+    if flag.kind == OLD_CONSTANT:
+        return True
     if not flag.takes_value:
         return not (flag.kind == PAIR and use.word.startswith("--no-") and not flag.flag.startswith("--no-"))
     values = [_typed(value, flag.type) for value in use.values]

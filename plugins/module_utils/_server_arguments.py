@@ -112,7 +112,7 @@ class Words:
     def _current(self, entry: Entry, flag: Flag) -> Flag:
         """*flag*, or what this release itself says to use instead where that is the same argument."""
         newer = self.table.get_exact(flag.replacement) if flag.replacement else None
-        if newer is not None and newer.dest == flag.dest:
+        if newer is not None and newer.dest == flag.dest and newer.takes_value == flag.takes_value:
             return newer
         if flag.kind == DEAD:
             self.warnings.append(
@@ -129,7 +129,8 @@ class Words:
         note = _flags.replacements().get(word, "")
         flag_word, sep, constant = note.partition("=")
         found = self.table.get_exact(flag_word)
-        if found is None or " " in note:
+        gone = found is None or (sep and found.choices is not None and constant not in found.choices)
+        if found is None or gone or " " in note:
             raise unknown_argument(entry, word, self.table)
         self.warnings.append(
             f"The option '{entry.option}' is no argument of SGLang {self.table.version} any more; it became {note}, whose meaning may differ: "
@@ -152,15 +153,26 @@ def unknown_argument(entry: Entry, word: str, table: FlagTable) -> Failure:
     parts = [f"The option '{entry.option}' is no argument of SGLang {table.version}"]
     if span:
         parts.append(_span_sentence(span, table.base))
-        note = _flags.replacements().get(word)
-        if note:
-            parts.append(_advice(note).rstrip("."))
+        parts += _replacement(_flags.replacements().get(word, ""), table)
     else:
         abbreviated = sorted(w[2:].replace("-", "_") for w in table.words() if w.startswith(word + "-"))[:4]
         near = abbreviated or difflib.get_close_matches(entry.name, sorted(names), n=3, cutoff=0.6)
         parts.append(f"the nearest is {', '.join(repr(n) for n in near)}" if near else "no name looks like it")
     parts.append("a flag of a fork goes into 'flag_names'")
     return Failure("unknown_flag", "; ".join(parts) + ".")
+
+
+def _replacement(note: str, table: FlagTable) -> list[str]:
+    """What the last release that had an argument said to use instead, as far as it still holds for this server."""
+    flag_word, sep, constant = note.partition("=")
+    if not flag_word.startswith("--") or " " in note:
+        return [_advice(note).rstrip(".")] if note else []
+    found = table.get_exact(flag_word)
+    if found is None:
+        return []
+    if sep and found.choices is not None and constant not in found.choices:
+        return [f"{flag_word} replaced it, which takes {', '.join(found.choices)} and '{constant}' no more"]
+    return [_advice(note).rstrip(".")]
 
 
 def _span_sentence(span: tuple[str, str], base: str) -> str:

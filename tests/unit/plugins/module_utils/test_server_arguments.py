@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._flags import table_of
+from ansible_collections.llmops.sglang.plugins.module_utils._flags import VERSIONS, arguments_of, spans, table_of
 from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments import Entry, Words, check_extra
 
 
@@ -114,6 +116,62 @@ def test_a_switch_that_became_a_choice_is_translated_with_a_warning():
     made.add(Entry("args.disable_piecewise_cuda_graph", "disable_piecewise_cuda_graph", True))
     assert made.words() == ["--cuda-graph-backend-prefill", "disabled"]
     assert "cuda_graph_backend_prefill" in made.warnings[0]
+
+
+def sample(flag):
+    """A value that *flag* takes."""
+    if not flag.takes_value:
+        return True
+    plain = {"int": 1, "float": 0.5, "human_readable_int": "4k", "json": "{}", "json_list_type": "[]"}
+    value = flag.choices[0] if flag.choices else plain.get(flag.type, "x")
+    return [value] if flag.nargs in ("+", "*") else value
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_name_of_any_release_is_taken_translated_or_told(version):
+    """Nothing is guessed: words that this release takes, or a failure that names it and says what to do."""
+    table = table_of(version)
+    for word in spans():
+        name = word[2:].replace("-", "_")
+        known = table.get_exact(word)
+        flag = known or table_of(spans()[word][1]).get_exact(word)
+        made = Words(table)
+        try:
+            made.add(Entry(f"args.{name}", name, sample(flag)))
+        except Failure as caught:
+            assert known is None or known.deprecated, caught.msg
+            assert version in caught.msg or "correct the value" in caught.msg
+            if caught.failure_class == "unknown_flag":
+                assert any(part in caught.msg for part in ("is the first that has it", "was the last that had it")), (
+                    caught.msg
+                )
+                advised = re.search(r"; use (--[a-z0-9-]+)", caught.msg)
+                assert advised is None or table.get_exact(advised[1]), caught.msg
+            continue
+        check_extra(made.words(), table, ())
+        assert made.words() or name.startswith("no_") or not flag.takes_value
+        assert len(arguments_of(made.words(), table=table)) <= 1
+
+
+def test_a_replacement_that_is_gone_as_well_is_told():
+    failure_class, msg = failure("0.5.23", enforce_piecewise_cuda_graph=True)
+    assert failure_class == "unknown_flag"
+    assert "0.5.19 was the last that had it" in msg
+    assert "--cuda-graph-backend-prefill replaced it, which takes breakable, disabled, full" in msg
+
+
+def test_a_value_of_a_later_release_is_no_switch_of_this_one():
+    failure_class, msg = failure("0.5.10", cuda_graph_backend_prefill="breakable")
+    assert failure_class == "unknown_flag"
+    assert "0.5.14 is the first that has it" in msg
+
+
+def test_a_deprecated_value_that_became_a_switch():
+    made = Words(table_of("0.5.23"))
+    made.add(Entry("args.monokernel_backend", "monokernel_backend", "amd"))
+    assert made.words() == ["--monokernel-backend", "amd"]
+    assert "--enable-amd-monokernel" in made.warnings[0]
+    assert arguments_of(made.words(), "0.5.23") == arguments_of(["--enable-amd-monokernel"], "0.5.23")
 
 
 def test_a_deprecated_flag_warns_with_its_replacement():
