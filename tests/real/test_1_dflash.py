@@ -106,13 +106,15 @@ def restarted(lane, deployed_again):
     return stream, restart, loading, stop
 
 
-def test_a_restart_lets_a_running_stream_end_whole(restarted):
+def test_a_restart_lets_a_running_stream_end_whole(lane, restarted):
     stream, restart, _loading, _stop = restarted
     assert (stream.error, stream.done, stream.finish_reason) == ("", True, "length")
     assert stream.usage["completion_tokens"] == 64
     assert "".join(stream.texts) == "a" * 64
     assert (restart["changed"], restart["stopped_cleanly"]) == (True, True)
     assert restart["invocation_id"] != restart["previous_invocation_id"]
+    said = lane.shell(f"journalctl -o cat _PID=1 INVOCATION_ID={restart['previous_invocation_id']}")
+    assert f"{UNIT}.service: Deactivated successfully." in said, said
 
 
 def test_a_stop_during_the_load_leaves_no_process(lane, restarted):

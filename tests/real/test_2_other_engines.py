@@ -23,13 +23,8 @@ def deployed(lane):
     # What the other file leaves behind where one of its tests failed must not fail these.
     lane.shell("systemctl kill --signal=KILL 'sglang-*' 2>/dev/null; systemctl stop 'sglang-*'")
     play = lane.play("site", PLAIN, benchmark_label="plain")
-    assert play.returncode == 0 or reasons(play.of("benchmark_matrix")) == {"client_saturated"}, play.text
+    assert play.returncode == 0, play.text
     return play
-
-
-def reasons(measured):
-    """Why cells are invalid. These servers answer in milliseconds, on the two cores that also measure them."""
-    return {reason for cell in measured["cells"] for reason in cell["reasons"]}
 
 
 def test_the_chain_runs_without_speculation(lane, deployed):
@@ -41,8 +36,8 @@ def test_the_chain_runs_without_speculation(lane, deployed):
 
 def test_its_figures_are_valid_and_know_of_no_acceptance(deployed):
     measured = deployed.of("benchmark_matrix")
-    assert len(measured["cells"]) == 4 and reasons(measured) <= {"client_saturated"}
-    assert measured["ok"] == (not reasons(measured))
+    assert measured["ok"] and len(measured["cells"]) == 4
+    assert {cell["valid"] for cell in measured["cells"]} == {True}
     assert {cell["acceptance_length"] for cell in measured["cells"]} == {None}
     assert {cell["acceptance_source"] for cell in measured["cells"]} == {"unknown"}
     coded = deployed.of("coding_eval")
@@ -61,6 +56,7 @@ def test_speculation_is_asked_for_and_not_there(lane, deployed):
         "wait_for_generation",
         name=UNIT,
         require_speculation=True,
+        max_tokens=16,
         timeout=6,
         poll_interval=1,
         degenerate_output="ignore",
@@ -88,10 +84,37 @@ def test_a_flag_of_another_version_is_refused_before_the_restart(lane, deployed,
     assert lane.module("wait_for_generation", name=UNIT, timeout=30, successes=1, degenerate_output="ignore")["ok"]
 
 
-def test_a_stop_ends_clean(lane, deployed):
+@pytest.fixture(scope="session")
+def stopped(lane, deployed):
+    """A stop while a stream of some seconds runs."""
+    stream = lane.stream(tokens=500)
+    stream.wait_for_text()
+    assert not stream.done
     stop = lane.module("server_service", name=UNIT, state="stopped")
+    stream.join()
+    return stream, stop
+
+
+def test_a_stop_lets_a_running_stream_end_whole(stopped):
+    stream, stop = stopped
+    assert (stream.error, stream.done, stream.finish_reason) == ("", True, "length")
+    assert stream.usage["completion_tokens"] == 500
     assert (stop["changed"], stop["stopped_cleanly"]) == (True, True)
-    assert (lane.processes(UNIT), lane.show(UNIT, "Result")) == ({}, "success")
+
+
+def test_a_stop_ends_clean(lane, stopped):
+    assert lane.processes(UNIT) == {}
+    assert (lane.show(UNIT, "ActiveState"), lane.show(UNIT, "Result")) == ("inactive", "success")
+
+
+def test_a_stop_during_the_load_leaves_no_process(lane, stopped):
+    lane.module("server_service", name=UNIT, state="started")
+    lane.wait_until("the children load", lambda: len(lane.processes(UNIT)) >= 3)
+    loading = lane.journal(UNIT)
+    stop = lane.module("server_service", name=UNIT, state="stopped")
+    assert stop["changed"] and "fired up and ready to roll" not in loading
+    assert lane.processes(UNIT) == {}
+    assert lane.ssh(HOST, "pgrep -fa 'sglang::|launch_server'").stdout == ""
 
 
 @pytest.fixture(scope="session")
@@ -118,9 +141,8 @@ def test_another_engine_is_measured(lane, llama):
         results_dir="/var/lib/llmops-sglang/llama",
         label="llama",
     )
-    assert (measured["failed"], len(measured["cells"])) == (False, 4)
+    assert (measured["failed"], measured["ok"], len(measured["cells"])) == (False, True, 4), measured
     assert {cell["acceptance_length"] for cell in measured["cells"]} == {None}
-    assert reasons(measured) <= {"client_saturated"}
     assert {cell["succeeded"] for cell in measured["cells"]} == {4}
 
 
