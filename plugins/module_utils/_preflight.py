@@ -33,7 +33,7 @@ Arguments = t.Mapping[str, t.Any]
 
 # Arguments that name what the server reads; the first three may be names of a hub.
 _MODELS = ("model_path", "tokenizer_path", "speculative_draft_model_path")
-_READ = (*_MODELS, "ssl_keyfile", "ssl_certfile", "ssl_ca_certs")
+_READ = (*_MODELS, "config", "ssl_keyfile", "ssl_certfile", "ssl_ca_certs")
 _HUB_NAME = r"[\w.-]+(?:/[\w.-]+)?"
 _TRUE = ("1", "on", "true", "yes")
 _WILDCARDS = ("0.0.0.0", "::")
@@ -70,28 +70,39 @@ def unfit_host(params: Params, run_command: RunCommand, plan: CommandPlan, state
     user = params["user"] or (state.properties.get("User", "") if params["style"] == "drop_in" else "")
     # Who reads the files is with these not known before the start.
     reader_known = not {"DynamicUser", "SupplementaryGroups"} & set(params["service"] or {})
-    arguments, environment = plan.arguments, plan.environment
-    given = {name: str(arguments[name]) for name in _READ if arguments.get(name)}
-    paths = {
-        name: model_directory(value, environment, plan.home) if name in _MODELS else value
-        for name, value in given.items()
-    }
+    given = {name: str(plan.arguments[name]) for name in _READ if plan.arguments.get(name)}
+    paths = {**given, **{n: model_directory(given[n], plan.environment, plan.home) for n in _MODELS if n in given}}
+    if plan.config:
+        # A copy of it is handed over.
+        paths.pop("config", None)
+    elif "config" in paths:
+        paths["config"] = os.path.join(params["working_directory"] or "/", paths["config"])
     read = [plan.words[0], *filter(None, paths.values())] if reader_known else []
-    offline = [n for n in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if environment.get(n, "").lower() in _TRUE]
-    absent = [name for name in _MODELS if name in given and not paths[name] and re.fullmatch(_HUB_NAME, given[name])]
     return [
         *unreadable(run_command, read, user, params["group"] or ""),
-        *(
-            Finding(
+        *_missing(given, paths, plan.environment),
+        *too_few_gpus(plan.arguments, plan.environment),
+    ]
+
+
+def _missing(
+    given: t.Mapping[str, str], paths: t.Mapping[str, str], environment: t.Mapping[str, str]
+) -> t.Iterator[Finding]:
+    """What the server could not fetch or find, of the values as *given* and the *paths* that they mean."""
+    config = paths.get("config")
+    if config and not os.path.exists(config):
+        yield Finding(
+            "rule_violated",
+            f"The configuration file '{config}' is not there: write it first, or correct 'args.config'.",
+        )
+    offline = [n for n in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if environment.get(n, "").lower() in _TRUE]
+    for name in _MODELS if offline else ():
+        if name in given and not paths[name] and re.fullmatch(_HUB_NAME, given[name]):
+            yield Finding(
                 "rule_violated",
                 f"The model '{given[name]}' of '{name}' is not in this host's hub cache and {offline[0]} in 'environment' keeps "
                 "the server from fetching it: copy it there, or correct HF_HOME.",
             )
-            for name in absent
-            if offline
-        ),
-        *too_few_gpus(arguments, environment),
-    ]
 
 
 def unreadable(run_command: RunCommand, paths: t.Iterable[str], user: str, group: str) -> list[Finding]:

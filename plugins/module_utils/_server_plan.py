@@ -70,7 +70,7 @@ def plan_command(
     install = _install(params, run_command, environment, local, warnings)
     version = install.version
     table = _table(params, run_command, environment, install, store, warnings)
-    refuse_keys(args, extra)
+    refuse_keys(args, extra, table)
     algorithm = _speculative.algorithm_of(speculative, args)
     _speculative.check_algorithm(algorithm, table, flag_names)
     home = _home(params, environment)
@@ -121,19 +121,20 @@ def checked_flag_names(flag_names: t.Mapping[str, t.Any]) -> dict[str, str]:
     return dict(flag_names)
 
 
-def refuse_keys(args: t.Mapping[str, t.Any], extra: t.Sequence[str]) -> None:
-    """Refuse a key on the command line, where every user of the host could read it."""
-    for key in KEYS:
-        flag = "--" + key.replace("_", "-")
+def refuse_keys(args: t.Mapping[str, t.Any], extra: t.Sequence[str], table: FlagTable) -> None:
+    """Refuse a secret on the command line, where every user of the host could read it."""
+    own_file = "write 'ssl-keyfile-password' into a YAML file that only the unit's user can read, and name that in 'args.config'"
+    for name in (*KEYS, "ssl_keyfile_password"):
+        flag = "--" + name.replace("_", "-")
         # argparse takes every unique beginning: --api is --api-key in most releases.
-        short = [w for w in extra if len(w.partition("=")[0]) > 4 and flag.startswith(w.partition("=")[0])]
-        where = (
-            f"args.{key}" if args.get(key) is not None else f"extra_args: {short[0].partition('=')[0]}" if short else ""
-        )
+        given = [word.partition("=")[0] for word in extra]
+        short = [w for w in given if len(w) > 4 and flag.startswith(w) and (w == flag or table.get_exact(w) is None)]
+        where = f"args.{name}" if args.get(name) is not None else f"extra_args: {short[0]}" if short else ""
         if where:
             raise Failure(
                 "rule_violated",
-                f"The key in '{where}' would stand on the command line, readable for all: use the option '{key}' instead.",
+                f"The secret in '{where}' would stand on the command line, readable for all: "
+                f"{f'use the option {name!r}' if name in KEYS else own_file} instead.",
             )
 
 

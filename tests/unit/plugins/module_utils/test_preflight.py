@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pwd
 import socket
@@ -17,7 +18,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import 
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
 OTHER = next(entry.pw_name for entry in pwd.getpwall() if entry.pw_uid != os.geteuid())
-PARAMS = {"user": None, "group": None, "style": "unit", "service": None, "dest_dir": None}
+PARAMS = {"working_directory": None, "user": None, "group": None, "style": "unit", "service": None, "dest_dir": None}
 
 
 def plan(environment=None, **arguments):
@@ -115,6 +116,21 @@ def test_an_offline_server_needs_its_models_in_the_cache(tmp_path, name):
     assert str(folder) in find.calls[0]
     online = {"HF_HUB_CACHE": str(tmp_path / "empty")}
     assert _preflight.unfit_host(PARAMS, Find(), plan(online, port=1, model_path=name), state()) == []
+
+
+def test_a_configuration_of_the_user_s_own_is_read_by_the_unit_s_user_unless_it_is_copied(tmp_path):
+    own = tmp_path / "own.yaml"
+    params = {**PARAMS, "working_directory": str(tmp_path)}
+    (missing,) = _preflight.unfit_host(params, Find(), plan(config="own.yaml"), state())
+    assert str(own) in missing.msg
+    own.touch()
+    find = Find()
+    assert _preflight.unfit_host(params, find, plan(config="own.yaml"), state()) == []
+    assert str(own) in find.calls[0]
+    copied = Find()
+    merged = dataclasses.replace(plan(config="own.yaml"), config="own.yaml")
+    assert _preflight.unfit_host(params, copied, merged, state()) == []
+    assert str(own) not in copied.calls[0]
 
 
 @pytest.fixture

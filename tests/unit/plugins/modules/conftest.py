@@ -9,8 +9,6 @@ import json
 import pytest
 from ansible.module_utils import basic
 
-from ansible_collections.llmops.sglang.tests.unit.journal_host import OLD, RUNNER, Host
-
 
 @pytest.fixture
 def run_module(tmp_path, monkeypatch, capsys):
@@ -32,6 +30,9 @@ def run_module(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def host():
     """A host whose unit ran before, and runs now."""
+    # A conftest is read before ansible-core's loader of collections is in place.
+    from ansible_collections.llmops.sglang.tests.unit.journal_host import OLD, RUNNER, Host
+
     made = Host()
     made.start(OLD)
     made.say("old words", RUNNER.format(16, None), invocation=OLD)

@@ -306,6 +306,8 @@ def test_a_key_that_stood_in_the_old_unit_is_not_shown(run, tmp_path):
         ({"args": {"model_path": "m", "api_key": KEY}}, "rule_violated", "use the option 'api_key'"),
         ({"extra_args": ["--api-key", KEY]}, "rule_violated", "use the option 'api_key'"),
         ({"extra_args": [f"--api-k={KEY}"]}, "rule_violated", "use the option 'api_key'"),
+        ({"args": {"model_path": "m", "ssl_keyfile_password": KEY}}, "rule_violated", "name that in 'args.config'"),
+        ({"extra_args": ["--ssl-keyfile-pass", KEY]}, "rule_violated", "name that in 'args.config'"),
         ({"args": {"tp_size": 8}}, "rule_violated", "args.model_path"),
         ({"args": {"model_path": "m", "nonsense": 8}}, "unknown_flag", "args.nonsense"),
         ({"args": {"model_path": "m\nx"}}, "unit_invalid", "line break"),
@@ -393,6 +395,11 @@ def test_an_unknown_version_is_said_and_the_nearest_assumed(run):
     assert any("catalogue" in w for w in result["warnings"])
     assert result["argv"][-2:] == ["--tp-size", "8"]
     assert run(sglang_version="0.5.15", introspect="always")["failure_class"] == "unit_invalid"
+
+
+def test_a_file_beside_a_secret_is_no_secret(run):
+    tls = run(args={"model_path": "m", "ssl_certfile": "/c"}, extra_args=["--ssl-keyfile", "/k"])
+    assert tls["argv"][-4:] == ["--ssl-certfile", "/c", "--ssl-keyfile", "/k"]
 
 
 def test_extra_words_that_repeat_an_argument_are_said(run):
