@@ -16,6 +16,7 @@ import pytest
 import yaml
 from ansible.module_utils import basic
 
+from ansible_collections.llmops.sglang.plugins.module_utils._server_unit import ServerUnit
 from ansible_collections.llmops.sglang.plugins.modules import server_unit
 
 KEY, TOKEN = "sk-the-api-key", "hf-the-token"
@@ -274,6 +275,45 @@ def test_a_file_that_cannot_be_replaced_leaves_the_old_one(run, tmp_path, monkey
     assert result["failure_class"] == "write_failed"
     assert "No space left on device" in result["msg"]
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir() if p.name != "tmp"] == [("llm.service", before)]
+
+
+def test_without_credentials_the_unit_s_user_reads_the_key_itself(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(ServerUnit, "_systemd_version", lambda self: 246)
+    result = run(api_key=KEY)
+    folder = tmp_path / "llm.service.secrets"
+    assert result["argv"][-2:] == ["--config", "/etc/systemd/system/llm.service.secrets/config.yaml"]
+    assert "LoadCredential" not in (tmp_path / "llm.service").read_text()
+    # The way to the file is open, and the file is not.
+    assert (mode(folder), mode(folder / "config.yaml"), mode(folder / "environment")) == (0o711, 0o600, 0o600)
+    assert not run(api_key=KEY)["changed"]
+
+
+def test_a_link_is_replaced_and_what_it_points_to_stays(run, tmp_path):
+    elsewhere = tmp_path / "tmp" / "vendor.service"
+    elsewhere.parent.mkdir(exist_ok=True)
+    elsewhere.write_text("[Service]\nExecStart=/bin/true\n")
+    (tmp_path / "llm.service").symlink_to(elsewhere)
+    result = run()
+    assert any("is replaced by a file" in w for w in result["warnings"])
+    assert result["diff"]["before"] == elsewhere.read_text() == "[Service]\nExecStart=/bin/true\n"
+    assert not (tmp_path / "llm.service").is_symlink()
+    assert mode(tmp_path / "llm.service") == 0o644
+
+
+def test_the_security_context_is_the_one_of_the_place(run, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(basic.AnsibleModule, "selinux_context", lambda self, path: ["kept", path])
+    monkeypatch.setattr(basic.AnsibleModule, "selinux_default_context", lambda self, path: ["default", path])
+    monkeypatch.setattr(
+        basic.AnsibleModule, "set_context_if_different", lambda self, path, context, dummy: seen.append((path, context))
+    )
+    unit = str(tmp_path / "llm.service")
+    for args, kind in (({"model_path": "a"}, "default"), ({"model_path": "b"}, "kept")):
+        run(args=args)
+        # Before it is in place: there is no moment without it.
+        path, context = seen.pop()
+        assert path != unit and os.path.dirname(path) == str(tmp_path)
+        assert context == [kind, unit]
 
 
 def test_a_changed_secret_is_a_change_with_a_new_identity(run, tmp_path):
