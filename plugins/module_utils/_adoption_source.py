@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._adoption import Found, file_settings
@@ -24,6 +25,13 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import exec_start_of, setting
+
+
+# What systemd, a login or an activated environment sets in each process.
+_SET_BY_OTHERS = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|PS1|TERM|LANG|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|MANAGERPID|"
+    r"NOTIFY_SOCKET|DBUS_SESSION_BUS_ADDRESS|VIRTUAL_ENV\w*|(?:CONDA|XDG|MEMORY_PRESSURE|LLMOPS)_\w+|\w+_DIRECTORY"
+)
 
 
 class Server(t.NamedTuple):
@@ -65,7 +73,7 @@ def found_of(manager: Manager, state: UnitState, server: Server) -> Found:
         remarks.append(f"The prefix '{starts[-1][:1]}' of ExecStart= is left out.")
     if len(starts) > 1:
         remarks.append("ExecStart= has several commands; the first is taken.")
-    launch, running_python = _launch(expand_words(words, {**running, **environment}), server, environment)
+    launch, running_python = _launch(expand_words(words, {**running, **environment}), server, environment, running)
     merged = {**environment, **launch.environment}
     return Found(
         name=state.name,
@@ -82,16 +90,24 @@ def found_of(manager: Manager, state: UnitState, server: Server) -> Found:
     )
 
 
-def _launch(words: list[str], server: Server, environment: t.Mapping[str, str]) -> tuple[Launch, str]:
+def _launch(
+    words: list[str], server: Server, environment: t.Mapping[str, str], environ: t.Mapping[str, str]
+) -> tuple[Launch, str]:
     """How the unit starts the server, and the interpreter that runs; the running words where only a shell knows them."""
     launch = read_launch(words, environment, read_file)
     running = read_launch(server.argv)
     if not running.found or running.kind == "shell":
         return launch, ""
     if not launch.found or not launch.clear:
-        launch = launch._replace(found=True, clear=True, words=running.words, interpreter=running.interpreter)
-        remark = "The words are those of the server that runs; variables that the script sets may be missing."
-        launch = launch._replace(remarks=(*launch.remarks, remark))
+        set_by_it = {k: v for k, v in environ.items() if k not in environment and not _SET_BY_OTHERS.fullmatch(k)}
+        launch = launch._replace(
+            found=True,
+            clear=True,
+            words=running.words,
+            interpreter=running.interpreter,
+            environment={**launch.environment, **set_by_it},
+            remarks=(*launch.remarks, "The words and variables are those of the server that runs."),
+        )
     return launch, running.interpreter
 
 

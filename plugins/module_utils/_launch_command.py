@@ -177,7 +177,8 @@ def _with_env(launch: Launch, words: list[str]) -> Launch:
             remarks.append(f"The option '{word} {' '.join(words[index + 1 : index + 2])}' of env is left out.")
             index += 1
         elif "=" in word and not word.startswith("-"):
-            name, dummy, environment[name] = word.partition("=")
+            name, dummy, value = word.partition("=")
+            environment[name] = value
         elif word.startswith("-"):
             remarks.append(f"The option '{word}' of env is left out.")
         else:

@@ -126,7 +126,8 @@ def resolved_arguments(info: t.Mapping[str, t.Any], version: t.Optional[str]) ->
         table = table_of(None)
     found: dict[str, t.Any] = {}
     for key, value in info.items():
-        if key in _NO_ARGUMENTS:
+        # What begins with an underscore is the server's own note on an argument.
+        if key in _NO_ARGUMENTS or key.startswith("_"):
             continue
         flag = table.of_dest(key)
         name = newest_dest(flag) if flag else key

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.llmops.sglang.plugins.module_utils import _flags
+from ansible_collections.llmops.sglang.plugins.module_utils import _adoption_source, _flags, _server_report
+from ansible_collections.llmops.sglang.plugins.module_utils._adoption import adopt
+from ansible_collections.llmops.sglang.plugins.module_utils._adoption_source import found_of, server_process
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import (
     _SHORTEST,
     argument,
@@ -12,12 +14,18 @@ from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import (
     hide_keys,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._evidence import changes, collect
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import Comparison, read_environ
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._server_facts import (
     conflicts,
+    listener_facts,
     resolved_arguments,
     server_facts,
+    unit_facts,
+    without_secrets,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
 
 def window(journal=2048, server=2048, argument_window=2048, trained=2048, matches=True, block=8):
@@ -116,8 +124,6 @@ class Unit:
     scope = "system"
 
     def show(self, name):
-        from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
-
         return UnitState(name, self.properties)
 
 
@@ -214,3 +220,112 @@ def test_each_abbreviation_of_a_key_is_hidden():
 )
 def test_the_base_url_is_found_behind_a_wrapper(words):
     assert from_argv(words) == "http://127.0.0.1:30001"
+
+
+def test_secrets_of_an_answer_are_dropped_on_the_way_in():
+    """As 0.5.23 gives them out: at the top, once more for each rank, and in its own environment."""
+    answer = {
+        "api_key": "sk-one-secret",
+        "watermark_key": "w-secret",
+        "kt_max_deferred_experts_per_token": 3,
+        "bucket_time_to_first_token": [1.0],
+        "internal_states": [{"admin_api_key": "sk-two-secret", "env_vars": {"HF_TOKEN": "hf-secret", "HOME": "/root"}}],
+        "port": 1,
+    }
+    found = []
+    kept = without_secrets(answer, found)
+    assert "secret" not in str(kept)
+    assert sorted(found) == ["hf-secret", "sk-one-secret", "sk-two-secret", "w-secret"]
+    assert kept["kt_max_deferred_experts_per_token"] == 3 and kept["bucket_time_to_first_token"] == [1.0]
+    assert kept["internal_states"] == [{"env_vars": {"HOME": "/root"}}]
+
+
+def test_the_server_s_own_notes_are_no_arguments():
+    assert resolved_arguments({"_swa_explicitly_set": True, "tp_size": 1}, "0.5.23") == {"tp_size": 1}
+
+
+@pytest.mark.parametrize("words", [["--api-key", "sk-secret"], ["--api-key=sk-secret"], ["--ap", "sk-secret"]])
+def test_a_key_on_the_command_line_is_hidden(words):
+    state = UnitState("llm.service", {"LoadState": "loaded", "ActiveState": "active", "MainPID": "7"})
+    facts = unit_facts(state, Comparison([], True), ["python", *words, "--port", "1"], Mask())
+    assert "sk-secret" not in str(facts)
+    assert facts["argv"][-2:] == ["--port", "1"] and "********" in str(facts["argv"])
+
+
+def test_who_listens_is_told_or_null():
+    assert listener_facts(None, "http://x") is None
+    owner = Ownership("no", 7, "", "python -m http.server")
+    assert listener_facts(owner, "http://x") == {
+        "url": "http://x",
+        "pid": 7,
+        "unit": None,
+        "cmdline": "python -m http.server",
+        "owned": "no",
+    }
+
+
+class Wrapped(Unit):
+    """A unit that is started by a shell which waits for the server."""
+
+    def exec_start(self, name):
+        return ["/bin/sh", "-c", SCRIPT]
+
+    def environment(self, name):
+        return {"A": "1", "HF_TOKEN": "hf-verysecret"}
+
+    def load_credentials(self, state):
+        return []
+
+
+SCRIPT = "export B=2; /v/bin/python -m sglang.launch_server --model-path $(cat /m) --port 30001; echo ended"
+SERVER = ["/v/bin/python", "-m", "sglang.launch_server", "--model-path", "/model", "--port", "30001"]
+
+
+@pytest.fixture
+def wrapped(tmp_path):
+    """The unit, its proc and its control groups."""
+    for pid, words in (("7", ["/bin/sh", "-c", SCRIPT]), ("8", SERVER)):
+        (tmp_path / "proc" / pid).mkdir(parents=True)
+        (tmp_path / "proc" / pid / "cmdline").write_bytes(b"".join(w.encode() + b"\0" for w in words))
+        (tmp_path / "proc" / pid / "environ").write_bytes(b"INVOCATION_ID=x\0A=1\0B=2\0C=3\0_=x\0")
+    group = tmp_path / "cgroup/llm.service"
+    group.mkdir(parents=True)
+    (group / "cgroup.procs").write_text("7\n8\n")
+    properties = {
+        "LoadState": "loaded",
+        "ActiveState": "active",
+        "MainPID": "7",
+        "ControlGroup": "/llm.service",
+        "EnvironmentFiles": f"{tmp_path}/missing (ignore_errors=yes)",
+    }
+    return Wrapped(properties), str(tmp_path / "proc"), str(tmp_path / "cgroup")
+
+
+def test_the_server_behind_a_shell_that_waits_is_found(wrapped, monkeypatch):
+    manager, proc, cgroup_root = wrapped
+    state = manager.show("llm.service")
+    process = server_process(state, proc, cgroup_root)
+    assert (process.pid, process.argv) == (8, SERVER)
+    monkeypatch.setattr(_adoption_source, "read_environ", lambda pid: read_environ(pid, proc))
+    found = found_of(manager, state, process)
+    assert found.launch.words == tuple(SERVER[3:]) and found.python == "/v/bin/python"
+    result = adopt(found, _flags.table_of("0.5.15"))
+    assert result["options"]["args"] == {"model_path": "/model", "port": 30001}
+    assert result["options"]["environment"] == {"A": "1", "B": "2", "C": "3"}
+    assert (result["secrets"], result["wrapper"]["kind"], result["complete"]) == (["HF_TOKEN"], "shell", True)
+    assert any("server that runs" in remark for remark in result["remarks"])
+
+
+def test_without_requests_the_rest_is_told(monkeypatch):
+    monkeypatch.setattr(_server_report, "HAS_REQUESTS", False)
+    said = []
+    manager = Manager(
+        lambda argv, **dummy: (
+            (0, "LoadState=not-found\nActiveState=inactive\n", "") if argv[0] == "systemctl" else (1, "", "")
+        )
+    )
+    result = _server_report.report(
+        manager, "llm.service", {"base_url": "http://127.0.0.1:9", "timeout": 1}, said.append
+    )
+    assert result["server"]["reachable"] is False and result["adoption"] is None
+    assert len(said) == 1 and "requests" in said[0]
