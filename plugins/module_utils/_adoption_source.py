@@ -26,7 +26,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import exec_start_of, setting
 
-
 # What systemd, a login or an activated environment sets in each process.
 _SET_BY_OTHERS = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|PS1|TERM|LANG|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|MANAGERPID|"
