@@ -94,6 +94,9 @@ def adopt(found: Found, table: FlagTable) -> dict[str, t.Any]:
         "working_directory": found.working_directory or launch.directory or None,
     }
     options = {key: value for key, value in options.items() if value not in (None, {}, [])}
+    beside = [key for key in options if key not in _ROLE_OPTIONS]
+    if beside:
+        remarks.append(f"The role has no variable for {', '.join(beside)}: only server_unit itself takes them.")
     hidden = Mask(_secret_values(found))
     if hidden.value(options) != options:
         options = hidden.value(options)

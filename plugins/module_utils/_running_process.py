@@ -122,7 +122,7 @@ def remember_inputs(manager: Manager, state: UnitState, proc: str = "/proc", run
     if argv:
         environ = read_environ(state.main_pid, proc) or {}
         inputs = process_inputs(state, argv, environ, manager.exec_start(state.name), proc)
-        if inputs:
+        if inputs or read_launch(argv).found:
             InputMemory(state.name, manager.scope, run).write(state.invocation_id, inputs)
 
 

@@ -101,8 +101,9 @@ def changed_inputs(
     for name, one in inputs.items():
         if remembered.get(name) == one.sha256:
             continue
-        same_invocation = kept.get("invocation_id") == invocation_id and name in remembered
-        if same_invocation or one.changed_at > started_at:
+        # What was not there at the start of this very invocation, its server has fetched itself.
+        same_invocation = kept.get("invocation_id") == invocation_id
+        if name in remembered if same_invocation else one.changed_at > started_at:
             found.append(f"{_LABELS[name]} changed since the process started")
     return found
 
@@ -165,15 +166,15 @@ def _software(interpreter: str, environ: t.Mapping[str, str], home: str) -> t.Op
 
 
 def _model(path: str, environ: t.Mapping[str, str], home: str, revision: str) -> t.Optional[Input]:
-    """A model's small files, and the directory that a name of the hub leads to."""
+    """A model's small files; of a model of the hub the commit, since a server fetches the files while it starts."""
     directory = model_directory(path, environ, home, revision)
     if not os.path.isdir(directory):
         return None
-    files = _files([os.path.join(directory, name) for name in _MODEL_FILES])
-    if files is None:
-        return None
-    place = "" if os.path.isabs(path) else os.path.basename(os.path.realpath(directory))
-    return Input(hashlib.sha256(f"{place}\0{files.sha256}".encode()).hexdigest(), files.changed_at)
+    if os.path.basename(os.path.dirname(directory)) != "snapshots":
+        return _files([os.path.join(directory, name) for name in _MODEL_FILES])
+    commit = os.path.basename(os.path.realpath(directory))
+    ref = _files([os.path.join(directory, "..", "..", "refs", revision or "main")])
+    return Input(hashlib.sha256(commit.encode()).hexdigest(), ref.changed_at if ref else 0.0)
 
 
 def _files(paths: t.Sequence[str]) -> t.Optional[Input]:

@@ -291,3 +291,24 @@ def test_a_shell_script_that_starts_the_server_is_an_input(served, tmp_path):
     assert served.found() == []
     served.later(script, script.read_text() + "# changed\n")
     assert served.found() == ["the script that starts it changed since the process started"]
+
+
+def test_what_a_server_fetched_while_it_started_is_no_change(served, tmp_path):
+    """A model of the hub: its commit counts, and files that come after the start are the server's own doing."""
+    cache = tmp_path / "hub/models--org--model"
+    served.words[4] = "org/model"
+    environ = {**ENVIRON, "HF_HUB_CACHE": str(tmp_path / "hub")}
+    make_process(tmp_path / "again", 7, served.words, environ)
+    served.manager.words, served.proc = served.words, str(tmp_path / "again")
+    served.begin()
+    served.remember()
+    (cache / "refs").mkdir(parents=True)
+    (cache / "snapshots/c1").mkdir(parents=True)
+    served.later(cache / "refs/main", "c1")
+    assert served.found() == []
+    served.remember()
+    (cache / "snapshots/c1/config.json").write_text("{}")
+    assert served.found() == []
+    (cache / "snapshots/c2").mkdir()
+    (cache / "refs/main").write_text("c2")
+    assert served.found() == ["the model's configuration changed since the process started"]
