@@ -128,14 +128,16 @@ def unreadable(run_command: RunCommand, paths: t.Iterable[str], user: str, group
         [*prefix, "find", "-L", *there, "-maxdepth", "1", *unfit], environ_update={"LC_ALL": "C"}, check_rc=False
     )
     denied = re.findall(r"find: ['‘](.*)['’]: Permission denied", err)
-    found = list(dict.fromkeys([*out.splitlines(), *denied]))
+    named = dict.fromkeys([*out.splitlines(), *denied])
+    # What else lies in a model's directory, caches and the like, is not read.
+    found = [p for p in named if p in there or not (os.path.basename(p).startswith(".") or os.path.isdir(p))]
     if not found:
         return []
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    named = ", ".join(repr(path) for path in found[:3])
+    first = ", ".join(repr(path) for path in found[:3])
     who = f"user '{user}' of the unit" if user else "user of the unit"
     return [
-        Finding("rule_violated", f"The {who} cannot read {named}{more}: open them to that user, or correct the paths.")
+        Finding("rule_violated", f"The {who} cannot read {first}{more}: open them to that user, or correct the paths.")
     ]
 
 

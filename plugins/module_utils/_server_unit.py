@@ -126,7 +126,7 @@ class ServerUnit:
         size = len(text) + len(files.config) + len(files.environment)
         self._preflight(command, old_argv, size if changed or secrets_changed else 0)
         backup = self._write(before, text, files, secrets_changed, wrong)
-        reloaded = self._reload(changed)
+        reloaded = self._reload(changed or self.place.path in wrong)
         argv = [*plan.words, *plan.raw_words]
         return {
             "changed": changed or secrets_changed or reloaded or bool(wrong),
@@ -332,14 +332,14 @@ class ServerUnit:
             self.writer.write(place.path, text, "0644")
         return backup
 
-    def _reload(self, changed: bool) -> bool:
+    def _reload(self, written: bool) -> bool:
         """Have systemd read its files anew where its copy is older; whether that was needed although no file changed."""
         if not self.manager:
             return False
         stale = self.state.need_daemon_reload
-        if not self.check_mode and (changed or stale):
+        if not self.check_mode and (written or stale):
             self.manager.daemon_reload()
-        return stale and not changed
+        return stale and not written
 
     def _restart_required(self, text: str, changed: bool, secrets_changed: bool) -> bool:
         if not self.manager:

@@ -56,6 +56,13 @@ def test_what_the_user_cannot_read_is_named(tmp_path):
     assert _preflight.unreadable(Find(), [str(tmp_path)], OTHER, "") == []
 
 
+def test_what_no_server_reads_does_not_count(tmp_path):
+    (tmp_path / "assets").mkdir()
+    find = Find(f"{tmp_path}/.cache\n{tmp_path}/assets\n{tmp_path}/.gitattributes\n")
+    assert _preflight.unreadable(find, [str(tmp_path)], OTHER, "") == []
+    assert len(_preflight.unreadable(Find(f"{tmp_path}\n"), [str(tmp_path)], OTHER, "")) == 1
+
+
 @pytest.mark.parametrize("user", ["", pwd.getpwuid(os.geteuid()).pw_name, str(os.geteuid())])
 def test_the_module_s_own_user_is_asked_directly(tmp_path, user):
     find = Find()
