@@ -44,7 +44,7 @@ class _Reader:
         self.kept = 0
 
     def push(self) -> None:
-        if self.state in ("before_key", "key", "comment"):
+        if self.state in ("before_key", "key", "comment", "comment_escape"):
             return
         name = self.key.strip(_SPACE)
         value = self.value[: self.kept] + self.value[self.kept :].rstrip(_SPACE)
@@ -60,6 +60,13 @@ class _Reader:
     def _comment(self, char: str) -> None:
         if char in "\r\n":
             self.state = "before_key"
+        elif char == "\\":
+            self.state = "comment_escape"
+
+    def _comment_escape(self, dummy_char: str) -> None:
+        # systemd before 254 continues a comment over its line's end. To overlook such a variable there is mild; to
+        # expect one that no process ever gets would restart a server each time.
+        self.state = "comment"
 
     def _key(self, char: str) -> None:
         if char in "\r\n":

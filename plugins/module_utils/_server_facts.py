@@ -166,12 +166,18 @@ def conflicts(
     drafter: t.Optional[t.Mapping[str, t.Any]],
     journal: t.Mapping[str, t.Any],
     argument_window: t.Optional[int],
+    argument_algorithm: t.Optional[str] = None,
 ) -> list[dict[str, t.Any]]:
     """Where two of them disagree: ``subject``, ``values`` by their source, and ``msg``.
 
-    :arg argument_window: the draft window on the running command line.
+    :arg argument_window: the draft window on the running command line; *argument_algorithm*: the algorithm there.
     """
     found = []
+    if argument_algorithm and server.get("arguments_from") == "server":
+        algorithms = {"command line": argument_algorithm, "server": server["speculation"].get("algorithm")}
+        if len({_same_algorithm(a) for a in algorithms.values()}) > 1:
+            msg = f"the command line asks for {argument_algorithm}, and the server runs {algorithms['server']}: read its log"
+            found.append(_conflict("algorithm", algorithms, msg))
     runner = journal.get("draft_runner")
     windows = {"command line": argument_window}
     if server.get("arguments_from") == "server":
@@ -207,6 +213,12 @@ def conflicts(
             )
         )
     return found
+
+
+def _same_algorithm(name: t.Any) -> str:
+    """NEXTN is another name of EAGLE, and the server writes all in capitals."""
+    plain = str(name or "NONE").upper()
+    return "EAGLE" if plain == "NEXTN" else plain
 
 
 def listener_facts(owner: t.Optional[Ownership], url: str) -> t.Optional[dict[str, t.Any]]:

@@ -58,14 +58,14 @@ def report(
     arguments = _arguments(argv, server["version"])
     drafter = _server_facts.drafter_facts(_drafter(arguments, state))
     journal = _server_facts.journal_facts(read_invocation(manager, name, state.invocation_id), mask)
-    window = arguments.get("speculative_draft_window_size")
+    asked_for = (arguments.get("speculative_draft_window_size"), arguments.get("speculative_algorithm"))
     evidence = _evidence.collect(
         manager, name, lambda path: (200, ask(path)) if ask(path) is not None else None, state=state
     )
     direct = asked and not (client and client.through_proxy)
     owner = owner_at(address.host, address.port, state) if direct else None
     evidence["listener_owned"] = owner.owned if owner else "unknown"
-    found = _server_facts.conflicts(unit, server, drafter, journal, window) if argv else []
+    found = _server_facts.conflicts(unit, server, drafter, journal, *asked_for) if argv else []
     if owner and owner.foreign:
         found.append(_server_facts.foreign_listener(owner.who(), base_url))
     return {

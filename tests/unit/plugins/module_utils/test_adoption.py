@@ -296,6 +296,12 @@ def test_a_command_that_is_no_server_has_no_arguments():
         ("A=x'y'\nB='x'y\nC=$HOME\nD=\n", {"A": "x'y'", "B": "xy", "C": "$HOME", "D": ""}),
         ("A='multi\nline'\nA3=last", {"A": "multi\nline", "A3": "last"}),
         ("A=1\nA=2", {"A": "2"}),
+        # The answers of systemd 252.
+        ("# comment \\\nA=eaten\nB=1", {"B": "1"}),
+        (
+            'D="q\\"q\\n\\$\\`\\\\"\nH=\'x\'y "z"\nP="a" # b\nS=tail\\  ',
+            {"D": 'q"q\\n$`\\', "H": 'xy "z"', "P": "a# b", "S": "tail "},
+        ),
     ],
 )
 def test_environment_files_read_as_systemd_does(text, expected):

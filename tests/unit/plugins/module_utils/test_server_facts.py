@@ -329,3 +329,20 @@ def test_without_requests_the_rest_is_told(monkeypatch):
     )
     assert result["server"]["reachable"] is False and result["adoption"] is None
     assert len(said) == 1 and "requests" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "running", "told"),
+    [
+        ("DFLASH", None, True),
+        ("DFLASH", "EAGLE", True),
+        ("NEXTN", "EAGLE", False),
+        ("dflash", "DFLASH", False),
+        (None, "EAGLE", False),
+        ("none", None, False),
+    ],
+)
+def test_an_algorithm_that_the_server_does_not_run_is_a_conflict(asked, running, told):
+    server = {"arguments_from": "server", "speculation": {"draft_window_size": None, "algorithm": running}}
+    found = conflicts({"matches_unit": True}, server, None, {"draft_runner": None}, None, asked)
+    assert [c["subject"] for c in found] == (["algorithm"] if told else [])
