@@ -28,7 +28,9 @@ attributes:
   check_mode:
     support: full
   diff_mode:
-    support: none
+    support: full
+    details:
+      - Shows the reason of a change, and with it what differs between the process and its unit.
   idempotent:
     support: partial
     details:
@@ -84,6 +86,10 @@ reason:
   type: str
   returned: success, and where a stop or a start failed
   sample: "restarted: settings of the unit changed"
+diff:
+  description: The unit and the reason in one line, as C(prepared).
+  type: dict
+  returned: with C(--diff), where something changed
 restarted:
   description: Whether a new process was started, so that another invocation runs now; false in check mode.
   type: bool
@@ -166,7 +172,10 @@ def main() -> None:
         fail_module(module, failure)
     for warning in change.warnings:
         module.warn(warning)
-    module.exit_json(**change.result())
+    result = change.result()
+    if module._diff and result["changed"]:
+        result["diff"] = {"prepared": f"{unit_name(params['name'])}: {result['reason']}\n"}
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

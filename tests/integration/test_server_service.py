@@ -36,10 +36,12 @@ class Unit:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
-    def bring(self, state="converged", check=False, **options):
+    def bring(self, state="converged", check=False, diff=False, **options):
         scope = "system" if self.user is None else "user"
         args = {"name": self.name, "state": state, "scope": scope, "stop_timeout": 20, "start_timeout": 10, **options}
-        return self.hosts.run_module("host1", "llmops.sglang.server_service", args, check=check, user=self.user)
+        return self.hosts.run_module(
+            "host1", "llmops.sglang.server_service", args, check=check, diff=diff, user=self.user
+        )
 
     def info(self):
         scope = "system" if self.user is None else "user"
@@ -129,8 +131,9 @@ def test_check_mode_tells_and_touches_nothing(unit):
     unit.write(SERVE.format(port=4107))
     before = unit.bring()
     unit.write(SERVE.format(port=4108))
-    told = unit.bring(check=True)
+    told = unit.bring(check=True, diff=True)
     assert told["changed"]
+    assert "would be restarted" in told["diff"]["prepared"] and "4108" in told["diff"]["prepared"]
     assert told["invocation_id"] == before["invocation_id"]
     assert unit.bring(check=True)["changed"]
 
