@@ -47,6 +47,11 @@ class Start:
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     @property
+    def complete(self) -> bool:
+        """Whether what is not among the arguments is not set: a configuration file may set it."""
+        return "config" not in self.arguments
+
+    @property
     def window(self) -> t.Optional[int]:
         return self.number("speculative_draft_window_size")
 
@@ -109,7 +114,7 @@ def _paths(start: Start, local: bool) -> list[str]:
 
 def _dflash_errors(start: Start) -> None:
     args = start.arguments
-    if not args.get("speculative_draft_model_path"):
+    if start.complete and not args.get("speculative_draft_model_path"):
         raise _violated(
             start, "a draft model (--speculative-draft-model-path)", "none is set", "set 'speculative.draft_model_path'"
         )
@@ -143,7 +148,7 @@ def _attention_parallel_errors(start: Start) -> None:
         raise _violated(
             start, "no DP attention", "it is switched on", "take 'args.enable_dp_attention' or 'args.attn_dp_size' out"
         )
-    if not args.get("enable_dp_lm_head"):
+    if start.complete and not args.get("enable_dp_lm_head"):
         raise _violated(
             start, "--enable-dp-lm-head where DP attention is on", "it is off", "set 'args.enable_dp_lm_head: true'"
         )
@@ -221,7 +226,7 @@ def _sink_errors(start: Start) -> None:
     sink = start.number("speculative_draft_sink_size")
     if sink is None:
         return
-    if sink < 0 or start.window is None:
+    if sink < 0 or (start.complete and start.window is None):
         found = f"the sink size is {sink}" if sink < 0 else "no window is set"
         raise _violated(
             start, "a draft sink size of 0 or more together with a draft window", found, "correct 'speculative'"
@@ -299,12 +304,17 @@ def _dflash_warnings(start: Start) -> list[str]:
 def _other_warnings(start: Start) -> list[str]:
     warnings = []
     args, version = start.arguments, start.version
-    if args.get("max_running_requests") is None and start.algorithm in (
-        "DFLASH",
-        "EAGLE",
-        "EAGLE3",
-        "NEXTN",
-        "STANDALONE",
+    if (
+        start.complete
+        and args.get("max_running_requests") is None
+        and start.algorithm
+        in (
+            "DFLASH",
+            "EAGLE",
+            "EAGLE3",
+            "NEXTN",
+            "STANDALONE",
+        )
     ):
         warnings.append(
             f"SGLang {version} limits max_running_requests to 48 with {start.algorithm}: set 'args.max_running_requests' to choose."

@@ -39,9 +39,9 @@ _CONTAINER_TOOLS = frozenset(
 class CommandPlan:
     """A checked command line: ``words`` are all of it but the configuration file of the keys.
 
-    ``speculative`` is what it says of speculation, under the names of the option of that name. ``config`` is the user's own
-    configuration file where that has to be merged with the one of the keys, since the server takes one alone. ``home`` is the
-    home directory of the server's user, and empty for the module's own.
+    ``speculative`` is what it says of speculation, under the names of the option of that name. ``config`` is the user's
+    own configuration file where that has to be merged with the one of the keys, since the server takes one alone.
+    ``home`` is the home directory of the server's user, and empty for the module's own.
     """
 
     version: str
@@ -89,6 +89,10 @@ def plan_command(
     if config:
         arguments["config"] = config
     _check_needed(params, arguments, table)
+    if "config" in arguments:
+        warnings.append(
+            f"What the configuration file '{arguments['config']}' sets is not checked: only 'args', 'speculative' and 'extra_args' are."
+        )
     budget = speculative.get("tree_budget")
     start = Start(arguments, table.version, drafter, environment, budget if isinstance(budget, int) else None)
     warnings += check(start, local)

@@ -278,6 +278,16 @@ def test_what_the_server_would_change_is_a_warning(case, part):
     assert part in warning
 
 
+def test_what_a_configuration_file_may_set_is_not_missed():
+    missing = {
+        "speculative_draft_model_path": None,
+        "max_running_requests": None,
+        "speculative_draft_window_size": None,
+    }
+    more = {"enable_dp_attention": True, "speculative_draft_sink_size": 4, "version": "0.5.23", "drafter": None}
+    assert check(start(config="/own.yaml", **missing, **more)) == []
+
+
 def test_a_branching_tree_is_no_warning():
     assert check(start(tree_budget=8, speculative_algorithm="DDTREE")) == []
 

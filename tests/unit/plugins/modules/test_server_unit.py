@@ -172,6 +172,7 @@ def test_the_user_s_own_configuration_and_the_key_are_one_file(run, tmp_path):
     assert yaml.safe_load(merged.read_text()) == {**yaml.safe_load(own.read_text()), "api-key": KEY}
     assert mode(merged) == 0o600
     assert result["argv"].count("--config") == 1
+    assert any("is not checked" in w and str(own) in w for w in result["warnings"])
     assert str(own) not in result["argv"]
     assert not run(**options)["changed"]
     own.write_text("model-path: org/other")
