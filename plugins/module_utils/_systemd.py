@@ -11,8 +11,10 @@ import shlex
 import typing as t
 from dataclasses import dataclass, field
 
+from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import read_file
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import closest
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import parse_unit, setting, split_words
 
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 
@@ -215,8 +217,9 @@ class Manager:
             # a(sasb...): how many commands, the path, how many words, the words.
             count = int(tokens[2]) if len(tokens) > 2 else 0
             return tokens[3 : 3 + count]
-        match = re.search(r"argv\[\]=(.*?) ; ignore_errors=", self.show(name).properties.get("ExecStart", ""))
-        return match.group(1).split() if match else []
+        state = self.show(name)
+        match = re.search(r"argv\[\]=(.*?) ; ignore_errors=", state.properties.get("ExecStart", ""))
+        return _words_shown(match.group(1), state) if match else []
 
     def environment(self, name: str) -> dict[str, str]:
         """The unit's ``Environment=`` as systemd holds it, without what its environment files add."""
@@ -227,9 +230,12 @@ class Manager:
     def load_credentials(self, state: UnitState) -> list[tuple[str, str]]:
         """Name and source of each ``LoadCredential=``; nothing where there is none or it cannot be read."""
         # systemctl shows no more of it than that it is there.
-        tokens = self._property_tokens(state.name, "LoadCredential") if state.properties.get("LoadCredential") else None
-        pairs = (tokens or [])[1:]
-        return list(zip(pairs[::2], pairs[1::2]))
+        if not state.properties.get("LoadCredential"):
+            return []
+        tokens = self._property_tokens(state.name, "LoadCredential")
+        if tokens is None:
+            return [(one.partition(":")[0], one.partition(":")[2]) for one in _from_files(state, "LoadCredential")]
+        return list(zip(tokens[1::2], tokens[2::2]))
 
     def _property_tokens(self, name: str, prop: str) -> t.Optional[list[str]]:
         path = f"/org/freedesktop/systemd1/unit/{bus_label(name)}"
@@ -279,6 +285,25 @@ def parse_bus_tokens(text: str) -> list[str]:
         _unescape(word[1:-1]) if word.startswith('"') else word
         for word in re.findall(r'"(?:[^"\\]|\\.)*"|\S+', text.strip(), flags=re.DOTALL)
     ]
+
+
+def _words_shown(shown: str, state: UnitState) -> list[str]:
+    """The words that systemctl joined by blanks to *shown*: by the unit's files, where these say just that.
+
+    A user's manager has no bus of its own on many servers, and the blanks inside of words would divide them.
+    """
+    values = _from_files(state, "ExecStart")
+    try:
+        words = [w.replace("%%", "%") for w in split_words(values[0].lstrip("@-:+!"))] if values else []
+    except Failure:
+        words = []
+    return words if " ".join(words) == shown else shown.split()
+
+
+def _from_files(state: UnitState, key: str) -> list[str]:
+    """The raw values of a setting of the service in the unit's files."""
+    texts = [read_file(path) or "" for path in (state.fragment_path, *state.drop_in_paths) if path]
+    return setting(parse_unit("\n".join(texts)), "Service", key)
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "s": " "}

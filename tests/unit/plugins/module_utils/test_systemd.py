@@ -42,6 +42,16 @@ def test_exec_start_without_a_bus_is_read_from_show():
     assert Manager(commands).exec_start("x.service") == ["/bin/x", "--port", "1"]
 
 
+def test_without_a_bus_the_unit_s_file_tells_where_a_word_ends(tmp_path):
+    unit = tmp_path / "x.service"
+    unit.write_text("[Service]\nExecStart=/bin/x --json '{\"a\": 1}' \\\n  50%% $$HOME\n")
+    show = f'ExecStart={{ path=/bin/x ; argv[]=/bin/x --json {{"a": 1}} 50% $$HOME ; ignore_errors=no }}\nFragmentPath={unit}\n'
+    manager = Manager(Commands(ExecStart=(1, "", "no bus"), show=(0, show, "")))
+    assert manager.exec_start("x.service") == ["/bin/x", "--json", '{"a": 1}', "50%", "$$HOME"]
+    unit.write_text("[Service]\nExecStart=/bin/other\n")
+    assert manager.exec_start("x.service") == ["/bin/x", "--json", '{"a":', "1}", "50%", "$$HOME"]
+
+
 def test_a_unit_without_a_command_has_no_words():
     assert Manager(Commands(ExecStart=(0, "a(sasbttttuii) 0", ""))).exec_start("x.service") == []
 
@@ -106,3 +116,43 @@ def test_bus_strings_may_hold_quotes_and_backslashes():
 )
 def test_the_environment_keeps_every_character(answers):
     assert Manager(Commands(**answers)).environment("x.service") == {"A": "2 $ü", "B": ""}
+
+
+@pytest.mark.parametrize(
+    ("said", "failure_class"),
+    [
+        ("Failed to stop llm.service: Unit polkit.service is masked.", "no_permission"),
+        ("Failed to stop llm.service: Access denied", "no_permission"),
+        ("Failed to stop llm.service: Interactive authentication required.", "no_permission"),
+        ("Failed to start llm.service: Unit llm.service is masked.", "unit_invalid"),
+        ("Failed to start llm.service: Unit llm.service has a bad unit file setting.", "unit_invalid"),
+    ],
+)
+def test_a_refusal_is_told_from_a_bad_unit(said, failure_class):
+    manager = Manager(lambda argv, **dummy: (1, "", said + "\n"))
+    with pytest.raises(Failure) as raised:
+        manager.systemctl("stop", "llm.service")
+    assert raised.value.failure_class == failure_class
+    assert ("become" in raised.value.msg) is (failure_class == "no_permission")
+
+
+def test_credentials_are_asked_for_only_where_there_are_some():
+    asked = []
+
+    def run_command(argv, **dummy):
+        asked.append(argv)
+        return 0, 'a(ss) 2 "key" "/etc/a b" "other" "/etc/c"\n', ""
+
+    manager = Manager(run_command)
+    assert manager.load_credentials(UnitState("llm.service", {})) == []
+    assert asked == []
+    state = UnitState("llm.service", {"LoadCredential": "[unprintable]"})
+    assert manager.load_credentials(state) == [("key", "/etc/a b"), ("other", "/etc/c")]
+    assert asked[0][0] == "busctl" and asked[0][-1] == "LoadCredential"
+
+
+def test_without_a_bus_credentials_are_read_from_the_unit_s_files(tmp_path):
+    drop_in = tmp_path / "x.conf"
+    drop_in.write_text("[Service]\nLoadCredential=key:/etc/k\n")
+    state = UnitState("x.service", {"LoadCredential": "[unprintable]", "DropInPaths": str(drop_in)})
+    assert Manager(lambda argv, **dummy: (1, "", "no bus")).load_credentials(state) == [("key", "/etc/k")]
