@@ -10,10 +10,13 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._adopted_arguments import Adopted, adopt_arguments
-from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import is_secret_variable
+from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import (
+    hide_secret_variables,
+    is_secret_variable,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import FlagTable
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import Launch
-from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import UnitPlan, render
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import parse_unit, setting
 
@@ -98,8 +101,9 @@ def adopt(found: Found, table: FlagTable) -> dict[str, t.Any]:
     if beside:
         remarks.append(f"The role has no variable for {', '.join(beside)}: only server_unit itself takes them.")
     hidden = Mask(_secret_values(found))
-    if hidden.value(options) != options:
-        options = hidden.value(options)
+    shown = _hidden(hidden.value(options))
+    if shown != options:
+        options = shown
         arguments.lost.append("A secret inside of another value was replaced by asterisks.")
     return {
         "options": options,
@@ -110,7 +114,7 @@ def adopt(found: Found, table: FlagTable) -> dict[str, t.Any]:
         and launch.clear
         and bool(found.python)
         and not (arguments.lost or launch.kind in ("container", "other")),
-        "remarks": [hidden.text(r) for r in (*remarks, *arguments.lost, *_template_remarks(options))],
+        "remarks": [_hidden(hidden.text(r)) for r in (*remarks, *arguments.lost, *_template_remarks(options))],
     }
 
 
@@ -180,6 +184,15 @@ def _section(found: Found, section: str) -> dict[str, t.Any]:
             continue
         merged[key] = values if _REPEATED.fullmatch(key) and len(values) > 1 else values[-1]
     return merged
+
+
+def _hidden(value: t.Any) -> t.Any:
+    """*value* without the secrets that a command inside of it sets."""
+    if isinstance(value, dict):
+        return {key: _hidden(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_hidden(one) for one in value]
+    return hide_secret_variables(value, MASKED) if isinstance(value, str) else value
 
 
 def _template_remarks(options: t.Mapping[str, t.Any]) -> list[str]:

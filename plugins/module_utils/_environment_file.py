@@ -16,6 +16,7 @@ _LARGEST = 1024 * 1024
 _SECRET_WORDS = frozenset(
     ("APIKEY", "AUTH", "CREDENTIAL", "CREDENTIALS", "KEY", "PASSWD", "PASSWORD", "SECRET", "TOKEN")
 )
+_ASSIGNMENT = re.compile(r"""\b([A-Za-z_]\w*)=('[^']*'|"(?:\\.|[^"\\])*"|[^\s;&|'"]+)""")
 _URL_WITH_PASSWORD = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
 
 
@@ -31,6 +32,16 @@ def parse_environment_file(text: str) -> dict[str, str]:
 def is_secret_variable(name: str, value: str) -> bool:
     """Whether a variable's value must not be shown: by a word of its name, or because it is a URL with a password."""
     return bool(_SECRET_WORDS & set(name.upper().split("_")) or _URL_WITH_PASSWORD.search(value))
+
+
+def hide_secret_variables(text: str, hidden: str) -> str:
+    """*text* of a command or script with *hidden* for the values of secret variables that it sets."""
+
+    def one(match: t.Match[str]) -> str:
+        name, value = match.group(1), match.group(2)
+        return f"{name}={hidden}" if is_secret_variable(name, value) else match.group()
+
+    return _ASSIGNMENT.sub(one, text)
 
 
 class _Reader:

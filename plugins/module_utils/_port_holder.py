@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import address_of, argument, from_argv
+from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import hide_secret_variables
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
@@ -17,7 +18,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
     local_addresses,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, ownership
-from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
 
 if t.TYPE_CHECKING:
     from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
@@ -64,7 +65,8 @@ def foreign_holder(port: Port, state: UnitState) -> t.Optional[Ownership]:
 
 def port_in_use(name: str, port: Port, owner: Ownership) -> Failure:
     """The failure for a port that the server could not bind after minutes of loading."""
+    who = Mask().text(hide_secret_variables(owner.who(), MASKED))
     return Failure(
         "port_in_use",
-        f"The port {port.number} of the unit '{name}' is held by {Mask().text(owner.who())}: stop that process or choose another port.",
+        f"The port {port.number} of the unit '{name}' is held by {who}: stop that process or choose another port.",
     )

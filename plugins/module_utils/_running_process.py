@@ -13,7 +13,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import hide_keys
-from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import read_file
+from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import hide_secret_variables, read_file
 from ansible_collections.llmops.sglang.plugins.module_utils._inherited import (
     SECRETS_FINGERPRINT,
     UNIT_FINGERPRINT,
@@ -199,7 +199,8 @@ def describe_change(before: t.Sequence[str], after: t.Sequence[str]) -> str:
         f"unit says {' '.join(o)}" for o in new if o not in old
     ]
     shown = "; ".join(parts[:6]) or "the order of the words, or a key"
-    return Mask().text(shown if len(parts) <= 6 else f"{shown}; and {len(parts) - 6} more")
+    text = shown if len(parts) <= 6 else f"{shown}; and {len(parts) - 6} more"
+    return Mask().text(hide_secret_variables(text, MASKED))
 
 
 def _options(argv: t.Sequence[str]) -> list[list[str]]:

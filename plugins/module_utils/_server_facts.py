@@ -11,7 +11,10 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import hide_keys
-from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import is_secret_variable
+from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import (
+    hide_secret_variables,
+    is_secret_variable,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import newest_dest, table_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import draft_runner
@@ -78,7 +81,7 @@ def unit_facts(state: UnitState, comparison: Comparison, argv: t.Sequence[str], 
         "invocation_id": state.invocation_id or None,
         "main_pid": state.main_pid or None,
         "restarts": state.n_restarts,
-        "argv": mask.value(hide_keys(argv, MASKED)),
+        "argv": mask.value([hide_secret_variables(word, MASKED) for word in hide_keys(argv, MASKED)]),
         "matches_unit": same if state.running else None,
         "differences": mask.value(comparison.differences),
     }
@@ -229,7 +232,7 @@ def listener_facts(owner: t.Optional[Ownership], url: str) -> t.Optional[dict[st
         "url": url,
         "pid": owner.pid or None,
         "unit": owner.unit or None,
-        "cmdline": owner.cmdline[:_LONGEST] or None,
+        "cmdline": hide_secret_variables(owner.cmdline, MASKED)[:_LONGEST] or None,
         "owned": owner.owned,
     }
 

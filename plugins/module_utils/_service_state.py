@@ -10,6 +10,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
+from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import hide_secret_variables
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import log_tail
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import ListeningSocket, listeners
@@ -26,7 +27,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
     read_environ,
     remember_inputs,
 )
-from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_verdict import EXEC_FAILURES, changing, how_it_ended
 
@@ -238,10 +239,7 @@ class ServiceChange:
 
     def _stop_failed(self, left: list[int], held: t.Sequence[ListeningSocket]) -> Failure:
         pids = left or [one.pid for one in listeners(0, sockets=held) if one.pid]
-        who = (
-            ", ".join(f"{pid} ({Mask().text(' '.join(read_argv(pid) or ['gone']))[:80]})" for pid in pids[:3])
-            or "none that can be read"
-        )
+        who = ", ".join(f"{pid} ({_shown(read_argv(pid) or ['gone'])})" for pid in pids[:3]) or "none that can be read"
         what = "still has processes" if left or not held else "is stopped, and its port is still held,"
         return Failure(
             "stop_failed",
@@ -302,3 +300,7 @@ class ServiceChange:
 
     def _log_tail(self, state: UnitState) -> list[str]:
         return log_tail(self._manager, self._name, state.invocation_id)
+
+
+def _shown(argv: t.Sequence[str]) -> str:
+    return Mask().text(hide_secret_variables(" ".join(argv), MASKED))[:80]

@@ -322,3 +322,10 @@ def test_environment_files_read_as_systemd_does(text, expected):
 )
 def test_secrets_are_told_by_whole_words(name, value, secret):
     assert is_secret_variable(name, value) is secret
+
+
+def test_a_secret_in_another_command_of_the_unit_is_not_shown():
+    text = "[Service]\nExecStartPre=/bin/sh -c 'HF_TOKEN=hf_verysecret fetch --api-key sk-verysecret'"
+    result = adopted([*START, "--model-path", "/m"], settings=file_settings([text]))
+    assert "verysecret" not in json.dumps(result)
+    assert "ExecStartPre" in result["options"]["service"] and not result["complete"]

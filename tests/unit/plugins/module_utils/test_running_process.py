@@ -312,3 +312,19 @@ def test_what_a_server_fetched_while_it_started_is_no_change(served, tmp_path):
     (cache / "snapshots/c2").mkdir()
     (cache / "refs/main").write_text("c2")
     assert served.found() == ["the model's configuration changed since the process started"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "export HF_TOKEN=old-secret; x",
+        "HF_TOKEN='old-secret x' y",
+        'A=1 HF_TOKEN="old-secret\\" z" y',
+        "A=http://u:old-secret@h/ y",
+    ],
+)
+def test_variables_that_a_wrapper_sets_are_not_named_in_a_change_if_they_are_secrets(script):
+    before, after = ["/bin/sh", "-c", script], ["/bin/sh", "-c", script.replace("old", "new")]
+    text = describe_change(before, after)
+    assert "secret" not in text and "********" in text
+    assert "A=1" in describe_change(["sh", "-c", "A=1 x"], ["sh", "-c", "A=2 x"])

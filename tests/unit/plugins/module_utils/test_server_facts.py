@@ -244,7 +244,16 @@ def test_the_server_s_own_notes_are_no_arguments():
     assert resolved_arguments({"_swa_explicitly_set": True, "tp_size": 1}, "0.5.23") == {"tp_size": 1}
 
 
-@pytest.mark.parametrize("words", [["--api-key", "sk-secret"], ["--api-key=sk-secret"], ["--ap", "sk-secret"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--api-key", "sk-secret"],
+        ["--api-key=sk-secret"],
+        ["--ap", "sk-secret"],
+        ["HF_TOKEN=sk-secret"],
+        ["-c", "export HF_TOKEN='sk-secret'; x --api-key sk-secret"],
+    ],
+)
 def test_a_key_on_the_command_line_is_hidden(words):
     state = UnitState("llm.service", {"LoadState": "loaded", "ActiveState": "active", "MainPID": "7"})
     facts = unit_facts(state, Comparison([], True), ["python", *words, "--port", "1"], Mask())
