@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import glob
-import ipaddress
 import os
 import pwd
 import re
@@ -14,12 +13,7 @@ import shutil
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import model_directory
-from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
-    inside,
-    listeners,
-    listening_sockets,
-    local_addresses,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils._port_holder import Port, foreign_holder
 from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import (
     CommandPlan,
     Params,
@@ -36,7 +30,6 @@ _MODELS = ("model_path", "tokenizer_path", "speculative_draft_model_path")
 _READ = (*_MODELS, "config", "ssl_keyfile", "ssl_certfile", "ssl_ca_certs")
 _HUB_NAME = r"[\w.-]+(?:/[\w.-]+)?"
 _TRUE = ("1", "on", "true", "yes")
-_WILDCARDS = ("0.0.0.0", "::")
 # A file system's own blocks and those of a directory's entries come on top of a text.
 _ROOM = 64 * 1024
 
@@ -186,37 +179,19 @@ def too_few_gpus(arguments: Arguments, environment: t.Mapping[str, str], root: s
     ]
 
 
-def port_taken(arguments: Arguments, unit: str, control_group: str, proc: str = "/proc") -> list[str]:
-    """A warning where a process that is not of *unit* listens where the server will: it may be gone before the start."""
+def port_taken(arguments: Arguments, state: UnitState) -> list[str]:
+    """A warning where a process that is not of the unit listens where the server will: it may be gone before the start."""
     # The server's own defaults, in each of its releases.
     port, host = arguments.get("port", 30000), str(arguments.get("host") or "127.0.0.1")
     if not isinstance(port, int) or arguments.get("node_rank") or "config" in arguments:
         return []
-    addresses = [host] if host in _WILDCARDS else local_addresses(host)
-    clashing = [s for s in listening_sockets(port, proc) or [] if any(_clash(a, s.address) for a in addresses)]
-    for one in listeners(port, proc, clashing):
-        if one.pid and inside(one.cgroup, control_group):
-            continue
-        who = (
-            f"process {one.pid}{f' of {one.unit}' if one.unit else ''} ({one.cmdline[:120]})"
-            if one.pid
-            else "a process"
-        )
-        return [
-            f"The port {port} is held by {who}, which is not of '{unit}': the server would notice that only after it has loaded its "
-            "weights; stop that process before the start, or choose another 'args.port'."
-        ]
-    return []
-
-
-def _clash(own: str, other: str) -> bool:
-    """Whether a socket on address *own* cannot be bound beside one that listens on *other*."""
-    if other == "::" or own == other:
-        return True
-    one, two = ipaddress.ip_address(own), ipaddress.ip_address(other)
-    if isinstance(two, ipaddress.IPv6Address) and two.ipv4_mapped:
-        two = two.ipv4_mapped
-    return one == two or (one.version == two.version and (own in _WILDCARDS or other in _WILDCARDS))
+    owner = foreign_holder(Port(host, port), state)
+    if owner is None:
+        return []
+    return [
+        f"The port {port} is held by {owner.who()}, which is not of '{state.name}': the server would notice that only after it "
+        "has loaded its weights; stop that process before the start, or choose another 'args.port'."
+    ]
 
 
 def no_room(directory: str, size: int) -> list[Finding]:

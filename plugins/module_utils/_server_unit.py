@@ -307,7 +307,7 @@ class ServerUnit:
         findings = no_room(self.place.directory, size) if size else []
         if on_this_host(self.params):
             findings += unfit_host(self.params, self.run_command, command, self.state)
-            taken = port_taken(command.arguments, self.name, self.state.control_group)
+            taken = port_taken(command.arguments, self.state)
             self.warnings += [self.mask.text(text) for text in taken]
         sentences = [self.mask.text(finding.msg) for finding in findings]
         if self.params["preflight"] == "warn":

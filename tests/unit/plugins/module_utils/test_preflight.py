@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _preflight
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import table_of
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import cgroup_of
 from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import CommandPlan, container_tool
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
@@ -203,18 +204,21 @@ def listener():
 
 @pytest.mark.parametrize("host", [None, "127.0.0.1", "0.0.0.0", "localhost"])
 def test_a_port_that_another_holds(listener, host):
-    found = _preflight.port_taken({"port": listener, "host": host}, "llm.service", "/system.slice/llm.service")
-    assert len(found) == 1
-    assert f"process {os.getpid()}" in found[0] and "'llm.service'" in found[0]
+    (warning,) = _preflight.port_taken(
+        {"port": listener, "host": host}, state(ControlGroup="/system.slice/llm.service")
+    )
+    assert f"process {os.getpid()}" in warning and "'llm.service'" in warning
 
 
-def test_a_port_that_is_the_unit_s_own_or_nobody_s(listener, monkeypatch):
-    assert _preflight.port_taken({"port": listener, "host": "127.0.0.2"}, "llm.service", "") == []
-    assert _preflight.port_taken({"port": listener, "host": "::1"}, "llm.service", "") == []
-    assert _preflight.port_taken({"port": listener, "node_rank": 1}, "llm.service", "") == []
-    monkeypatch.setattr(_preflight, "inside", lambda cgroup, control_group: control_group == "/own")
-    assert _preflight.port_taken({"port": listener}, "llm.service", "/own") == []
-    assert len(_preflight.port_taken({"port": listener}, "llm.service", "")) == 1
+def test_a_port_that_is_the_unit_s_own_or_nobody_s(listener):
+    assert _preflight.port_taken({"port": listener, "host": "127.0.0.2"}, state()) == []
+    assert _preflight.port_taken({"port": listener, "host": "::1"}, state()) == []
+    assert _preflight.port_taken({"port": listener, "node_rank": 1}, state()) == []
+    # Its port may be another.
+    assert _preflight.port_taken({"port": listener, "config": "/own.yaml"}, state()) == []
+    own = state(ControlGroup=cgroup_of(os.getpid()), MainPID=str(os.getpid()))
+    assert (own.control_group in ("", "/")) or _preflight.port_taken({"port": listener}, own) == []
+    assert len(_preflight.port_taken({"port": listener}, state())) == 1
 
 
 class Disk:
