@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 # Markdown rules and table borders repeat these on purpose.
 _RULE_CHARACTERS = frozenset("-=_*~#+|: .\n\r\t")
 _LONGEST_RULE = 200
 _LONGEST_UNIT = 40
+# Ellipses of any script.
+_PAUSES = frozenset("…。・‥⋯")
+_SHORTEST_MARKS = 3
 
 
 def repeated_tail(text: str) -> str:
@@ -16,7 +21,11 @@ def repeated_tail(text: str) -> str:
 
     A tail that ends within its unit (cut by the token limit) counts as well.
     """
+    if len(text) >= _SHORTEST_MARKS and not text.strip():
+        return text[0]
     text = text.strip()
+    if _is_one_mark(text):
+        return text[0]
     for size in range(1, _LONGEST_UNIT + 1):
         run = _periodic_tail(text, size)
         if run >= _too_long(text, size):
@@ -24,6 +33,17 @@ def repeated_tail(text: str) -> str:
             if not _is_rule(tail):
                 return tail[:size]
     return ""
+
+
+def _is_one_mark(text: str) -> bool:
+    """Whether all of *text* is one punctuation mark, which the first token of many vocabularies is, or what is no character."""
+    marks = "".join(text.split())
+    if len(marks) < _SHORTEST_MARKS or len(set(marks)) > 1 or marks[0] in _RULE_CHARACTERS | _PAUSES:
+        return False
+    return (
+        unicodedata.category(marks[0]) in ("Po", "Ps", "Pe", "Cc", "Co", "Cn")
+        or marks[0] == "\N{REPLACEMENT CHARACTER}"
+    )
 
 
 def _periodic_tail(text: str, size: int) -> int:

@@ -308,8 +308,11 @@ class Prober:
                 f"All {generation.tokens or ''} tokens went into {where} and content is required: "
                 f"raise max_tokens (now {options.max_tokens}).".replace("All  ", "All "),
             )
-        for text in (generation.content, generation.reasoning):
-            unit = repeated_tail(text)
+        texts = (generation.content, generation.reasoning)
+        # Space before the end of a reasoning, or beside a tool call, is no text that went wrong.
+        spoken = any(text.strip() for text in texts) or generation.tool_calls
+        for text in texts:
+            unit = repeated_tail(text) if text.strip() or not spoken else ""
             if unit and options.degenerate_output != "ignore":
                 said = f"The generated text only repeats {self.client.mask.text(unit)!r}; check weights, quantisation and kernels."
                 if options.degenerate_output == "fail":

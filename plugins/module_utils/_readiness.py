@@ -75,11 +75,11 @@ class Readiness:
         self.sleep(min(max(wanted, 0.005), SOCKET_LOOK, left))
 
     def _step(self, now: float) -> Verdict | None:
-        probing = self.probes.outstanding is not None
         try:
             self.looks.unit(now)
             self.looks.port(now)
-            self.looks.log(now, probing)
+            if self.looks.log(now):
+                self.probes.news(now)
             self.probes.health(now)
             self.probes.step(now, self.deadline)
         except Verdict as verdict:

@@ -221,21 +221,21 @@ class Looks:
             return finding[1]
         return f"{finding[1]} It is held by {self.owner.who()}."
 
-    def log(self, now: float, probing: bool) -> None:
-        """Read what is new in the log. *probing*: a probe is under way, which a new stage need not trigger."""
+    def log(self, now: float) -> bool:
+        """Read what is new in the log; whether it tells another stage although the port is bound."""
         state, memory = self.state, self.memory
         if state is None or not state.invocation_id or now < self._log_due:
-            return
+            return False
         self._log_due = now + LOG_LOOK
         stage, memory.detail = self.host.progress(state)
         if memory.bound_at is None:
             memory.stage = stage or ("starting" if state.main_pid else "waiting for the process")
-        elif stage != memory.log_stage and not probing:
-            memory.next_probe = min(memory.next_probe, now)
+        news = memory.bound_at is not None and stage != memory.log_stage
         memory.log_stage = stage
         finding = None if changing(state) else self.host.failure(state)
         if finding and self._fatal(finding[0]):
             self._end(finding[0], f"{self._cause(finding)} (unit '{state.name}')")
+        return news
 
     def _fatal(self, failure_class: str) -> bool:
         if self.memory.stages["first_generation"] is not None:

@@ -16,9 +16,12 @@ if t.TYPE_CHECKING:
     from ansible_collections.llmops.sglang.plugins.module_utils._wait_looks import Looks
     from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import WaitMemory
 
-SHORTEST_GAP = 0.1
-# While it waits long, the gaps between probes grow with the time that has passed.
+SHORTEST_GAP = 0.5
+# Where a look that costs the server less has changed, there is reason to hope.
+GAP_AFTER_NEWS = 0.1
+# The gaps between probes grow with the time that has passed; in a long load, slowly beyond poll_interval.
 GAP_SHARE = 0.2
+LONG_LOAD, LONG_GAP_SHARE, LONGEST_GAP = 100.0, 0.12, 4
 HEALTH_TIMEOUT = 3.0
 HEALTH_GAP = (0.25, 1.0)
 HEALTHY_GAP = 5.0
@@ -42,6 +45,14 @@ class Outstanding:
     parallel: int = 1
 
 
+def gap_after(waited: float, poll_interval: float) -> float:
+    """Seconds from a failed probe to the next one, *waited* seconds after the port was bound."""
+    longest = poll_interval
+    if waited > LONG_LOAD:
+        longest = min(max(poll_interval, LONG_GAP_SHARE * waited), LONGEST_GAP * poll_interval)
+    return min(max(GAP_SHARE * waited, SHORTEST_GAP), longest)
+
+
 class Probes:
     """Sends the probes; *looks* says before and after each of them whose process answers."""
 
@@ -50,6 +61,7 @@ class Probes:
         self.outstanding: Outstanding | None = None
         self._health: Handle | None = None
         self._health_due = 0.0
+        self._news = False
         self._twins_told = False
 
     def step(self, now: float, deadline: float) -> None:
@@ -148,18 +160,24 @@ class Probes:
         memory.broken = memory.broken or memory.streak > 0
         memory.streak = 0
         memory.last_class, memory.last_error = failure_class, msg
-        waited = now - (memory.bound_at if memory.bound_at is not None else memory.started)
-        gap = max(GAP_SHARE * waited, SHORTEST_GAP)
-        if outcome == "not_ready" and memory.health == "503":
-            # The health route says the same, is cheaper, and is looked at meanwhile.
-            gap = self.options.poll_interval
-        memory.next_probe = now + min(gap, self.options.poll_interval)
+        gap = GAP_AFTER_NEWS if self._news else gap_after(self._waited(now), self.options.poll_interval)
+        memory.next_probe, self._news = now + gap, False
         if outcome == "refused":
             self.looks.host.refused()
         if memory.listening and outcome != "refused":
             memory.stage = f"listening, not generating ({outcome.replace('_', ' ')})"
         elif not self.looks.host.has_unit:
             memory.stage = "nothing listens"
+
+    def _waited(self, now: float) -> float:
+        """Seconds for which the port is bound, or else for which the wait lasts."""
+        return now - (self.memory.bound_at if self.memory.bound_at is not None else self.memory.started)
+
+    def news(self, now: float) -> None:
+        """A cheap look has changed: probe now, or soon after the probe that is under way."""
+        self._news = self.outstanding is not None
+        if self.outstanding is None:
+            self.memory.next_probe = min(self.memory.next_probe, now)
 
     def health(self, now: float) -> None:
         """After a failed probe look at the health route: a change of it is worth a probe at once."""
@@ -169,13 +187,12 @@ class Probes:
             if said is None:
                 return
             self._health = None
-            if memory.health not in ("", said) and self.outstanding is None:
-                memory.next_probe = now
+            if memory.health not in ("", said):
+                self.news(now)
             memory.health = said
-            waited = now - (memory.bound_at if memory.bound_at is not None else memory.started)
-            self._health_due = now + (
-                HEALTHY_GAP if said == "200" else min(max(0.05 * waited, HEALTH_GAP[0]), HEALTH_GAP[1])
-            )
+            shortest, longest = HEALTH_GAP
+            soon = min(max(0.05 * self._waited(now), shortest), longest)
+            self._health_due = now + (HEALTHY_GAP if said == "200" else soon)
         elif self.options.health_path and memory.last_class and now >= self._health_due and self.looks.may_probe():
             self._health = self.prober.start_health(self.options.health_path, HEALTH_TIMEOUT)
 

@@ -83,7 +83,10 @@ options:
     default: 60
   poll_interval:
     description:
-      - Longest gap between two probes in seconds. The module starts with much shorter ones.
+      - Longest gap between two probes in seconds. The module starts with much shorter ones, which grow to a fifth of the time
+        for which the port is bound, and probes at once when the health route or the log tells something new.
+      - After 100 seconds of failed probes the gap may grow to an eighth of that time, at most four times this value, so that a
+        load of six minutes sees fewer than 40 requests.
     type: float
     default: 10
   successes:
@@ -101,7 +104,8 @@ options:
     type: str
   degenerate_output:
     description:
-      - What to do about text that only repeats one character or one short unit.
+      - What to do about text that only repeats one character or one short unit, or that has nothing but white space or the
+        same punctuation mark.
     type: str
     choices: [fail, warn, ignore]
     default: fail

@@ -190,7 +190,8 @@ def test_a_streamed_tool_call_is_put_together():
 @pytest.mark.parametrize(
     "text",
     ["!!!!!!!!!!!!", "OK. " + "!" * 40, "abc" * 9, "start " + "abcdef" * 9, "x " + "abc " * 9, "ab" * 20, "a" * 64]
-    + ["hello, " * 10 + "hel", "?" * 12 + "\n\n", "the-" * 30, "0" * 40, "-" * 500, "q\n" * 32],
+    + ["hello, " * 10 + "hel", "?" * 12 + "\n\n", "the-" * 30, "0" * 40, "-" * 500, "q\n" * 32]
+    + ["!!!", "! ! !", "!\n!\n!\n", "???", " !!!!", "；；；", "\ufffd\ufffd\ufffd", "\x00\x00\x00", "\n\n\n", " " * 64],
 )
 def test_stuck_text_trips(text):
     assert repeated_tail(text)
@@ -220,6 +221,24 @@ def test_stuck_text_trips(text):
         "La la la la la la la la",
         "Hmmmmmm",
         "* * * * * * * * * *",
+        *(
+            "ok",
+            "Yes!",
+            "No!!!",
+            "!",
+            "!!",
+            "?!",
+            "...",
+            "......",
+            "…………",
+            "。。。。",
+            "***",
+            "###",
+            "___",
+            "~~~",
+            "—————",
+        ),
+        *("111", "000", "7", "\n", "你你你", "哈哈哈", "👍👍👍", "III", "()", "{}", "1 1 1", "€€€", "$", "\n\n"),
         "1, 2, 3, 4, 5, 6, 7, 8, 9, 10",
     ],
 )

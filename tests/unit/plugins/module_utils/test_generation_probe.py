@@ -174,6 +174,15 @@ def test_garbage():
     assert probe(Client(**{CHAT: answered(None, reasoning="!" * 12)})).failure_class == "garbage_output"
 
 
+def test_short_garbage():
+    for content in ("!!!", "! ! !", "\n\n\n\n"):
+        result = probe(Client(**{CHAT: answered(content)}))
+        assert result.failure_class == "garbage_output", content
+    for content in ("ok", "Yes!", "---", "1 1 2 3 5", "ha ha ha", "\n"):
+        assert probe(Client(**{CHAT: answered(content)})).good, content
+    assert probe(Client(**{CHAT: answered("\n\n\n", reasoning="First, I look.")})).good
+
+
 def test_expect_regex():
     assert probe(Client(**{CHAT: answered()}), expect_regex=r"\bro\w+s$").good
     assert probe(Client(**{CHAT: answered()}), expect_regex="blue").failure_class == "garbage_output"
