@@ -9,7 +9,11 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.llmops.sglang.plugins.module_utils._adopted_arguments import Adopted, adopt_arguments
+from ansible_collections.llmops.sglang.plugins.module_utils._adopted_arguments import (
+    SECRET_ARGUMENTS,
+    Adopted,
+    adopt_arguments,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import (
     hide_secret_variables,
     is_secret_variable,
@@ -49,7 +53,10 @@ _ROLE_OPTIONS = (
 
 @dataclass(frozen=True)
 class Found:
-    """What was found of a unit: its launch, the environment in force, its files' settings in order, and its owner options."""
+    """What was found of a unit: its launch, the environment in force, its files' settings in order, and its owner options.
+
+    ``config_names``: the arguments in the configuration file of a unit that server_unit wrote.
+    """
 
     name: str
     scope: str
@@ -61,6 +68,7 @@ class Found:
     group: str = ""
     working_directory: str = ""
     python: str = ""
+    config_names: t.Sequence[str] = ("api_key",)
     remarks: t.Sequence[str] = field(default_factory=list)
 
 
@@ -149,7 +157,12 @@ def _own_configuration(arguments: Adopted, found: Found) -> list[str]:
     own = (f"/{found.name}.secrets/config.yaml", f"/{found.name}/config.yaml", "${CREDENTIALS_DIRECTORY}/config.yaml")
     if path.endswith(own) and any(n == "LLMOPS_SGLANG_UNIT" for n in found.environment):
         del arguments.args["config"]
-        return ["api_key"]
+        others = [name for name in found.config_names if name not in SECRET_ARGUMENTS]
+        if others:
+            arguments.lost.append(
+                f"Its configuration file sets {', '.join(others)} as well: give that file as 'args.config'."
+            )
+        return [name for name in found.config_names if name in SECRET_ARGUMENTS]
     if path.startswith("${CREDENTIALS_DIRECTORY}") or "/credentials/" in path:
         del arguments.args["config"]
         arguments.lost.append("The configuration file is a credential: write its settings into 'args' and 'api_key'.")

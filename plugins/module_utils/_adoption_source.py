@@ -85,6 +85,7 @@ def found_of(manager: Manager, state: UnitState, server: Server) -> Found:
         group=state.properties.get("Group", ""),
         working_directory=state.properties.get("WorkingDirectory", "").lstrip("-!"),
         python="" if launch.kind == "container" else _python(launch, merged, running_python),
+        config_names=_config_names(settings, words),
         remarks=remarks,
     )
 
@@ -108,6 +109,15 @@ def _launch(
             remarks=(*launch.remarks, "The words and variables are those of the server that runs."),
         )
     return launch, running.interpreter
+
+
+def _config_names(settings: t.Sequence[tuple[str, str, str]], words: t.Sequence[str]) -> list[str]:
+    """The arguments in the configuration file that server_unit hands over; the usual one where it cannot be read."""
+    places = " ".join([*setting(settings, "Service", "LoadCredential"), *words])
+    match = re.search(r"/\S+\.secrets/config\.yaml", places)
+    text = read_file(match.group()) if match else None
+    names = re.findall(r"^[\"']?([A-Za-z][\w-]*)[\"']?\s*:", text or "", flags=re.MULTILINE)
+    return [name.replace("-", "_") for name in names] or ["api_key"]
 
 
 def _python(launch: Launch, environment: t.Mapping[str, str], running: str) -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 
 import pytest
@@ -297,6 +298,8 @@ def test_a_unit_written_by_hand_is_adopted_and_rendered_to_the_same_command_line
     assert (options["service"], options["working_directory"]) == ({"LimitNOFILE": "4096"}, "/tmp")
     assert info["unit"]["matches_unit"] is True, info["unit"]
     assert not unit.bring()["changed"]
+    kept = f"{'/run' if unit.user is None else '/run/user/$(id -u)'}/llmops-sglang/{unit.name}.service.json"
+    assert json.loads(unit.shell(f"cat {kept}"))["invocation_id"] == info["unit"]["invocation_id"]
     written = hosts.run_module(
         "host1",
         "llmops.sglang.server_unit",

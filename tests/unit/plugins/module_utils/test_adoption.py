@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.llmops.sglang.plugins.module_utils import _flags, _speculative
+from ansible_collections.llmops.sglang.plugins.module_utils import _adoption_source, _flags, _speculative
 from ansible_collections.llmops.sglang.plugins.module_utils._adopted_arguments import SECRET_ARGUMENTS, adopt_arguments
 from ansible_collections.llmops.sglang.plugins.module_utils._adoption import Found, adopt, file_settings
 from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import (
@@ -329,3 +329,22 @@ def test_a_secret_in_another_command_of_the_unit_is_not_shown():
     result = adopted([*START, "--model-path", "/m"], settings=file_settings([text]))
     assert "verysecret" not in json.dumps(result)
     assert "ExecStartPre" in result["options"]["service"] and not result["complete"]
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets", "complete"),
+    [
+        ('admin-api-key: "x"\napi-key: "y"\n', ["admin_api_key", "api_key"], True),
+        ('tp-size: 8\nssl-keyfile-password: "x"\n', ["ssl_keyfile_password"], False),
+        (None, ["api_key"], True),
+    ],
+)
+def test_the_configuration_file_of_our_own_tells_which_keys_it_holds(tmp_path, text, secrets, complete):
+    config = tmp_path / "llm.service.secrets" / "config.yaml"
+    config.parent.mkdir()
+    if text is not None:
+        config.write_text(text)
+    words = [*START, "--model-path", "/m", "--config", "${CREDENTIALS_DIRECTORY}/config.yaml"]
+    names = _adoption_source._config_names([("Service", "LoadCredential", f"config.yaml:{config}")], words)
+    result = adopted(words, environment={"LLMOPS_SGLANG_UNIT": "0"}, config_names=names)
+    assert (result["secrets"], result["complete"]) == (secrets, complete)
