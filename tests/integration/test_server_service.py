@@ -261,6 +261,7 @@ def stand_in(unit, port):
     package = f"{unit.folder}/{unit.name}.d/sglang"
     unit.shell(
         f"mkdir -p {package} {package}-0.5.15.dist-info && touch {package}/__init__.py && echo a > {package}-0.5.15.dist-info/RECORD"
+        f" && printf 'Metadata-Version: 2.1\\nName: sglang\\nVersion: 0.5.15\\n' > {package}-0.5.15.dist-info/METADATA"
         f" && cat > {package}/launch_server.py <<'END'\n{STAND_IN.format(port=port)}END\n"
     )
 
@@ -322,6 +323,35 @@ def spelled_out(words):
     """What the person abbreviated, as server_unit writes it; the key goes another way."""
     full = {"/usr/bin/python3": "/usr/bin/python3", "--model": "--model-path", "--po": "--port"}
     return [full.get(word, word) for word in words if word != "--api-key"]
+
+
+def test_a_unit_of_our_own_adopted_and_written_again_is_the_same_file(hosts, unit):
+    """Byte for byte: with what its secrets are called, the options lead back to the unit that runs."""
+    stand_in(unit, 4138)
+    secrets = {"api_key": "sk-verysecret", "environment_secrets": {"HF_HOME_OF_OURS": "hf-verysecret"}}
+    options = {
+        "name": unit.name,
+        "python": "/usr/bin/python3",
+        "args": {"model_path": "/m %h", "port": 4138, "tp_size": 8, "json_model_override_args": {"a": {"b": "$X"}}},
+        "speculative": {"algorithm": "NGRAM", "num_draft_tokens": 4},
+        "environment": {"PYTHONPATH": f"{unit.folder}/{unit.name}.d", "GREETING": "a 'b' 50%"},
+        "service": {"LimitNOFILE": 4096, "ExecStartPre": ["/bin/true", "/bin/true 2"]},
+        "unit": {"Description": "ours"},
+        "user": "operator",
+        "working_directory": "/tmp",
+    }
+    written = hosts.run_module("host1", "llmops.sglang.server_unit", {**options, **secrets})
+    assert written["changed"], written
+    unit.bring()
+    info = unit.info()
+    assert "verysecret" not in str(info)
+    adoption = info["adoption"]
+    assert (adoption["secrets"], adoption["complete"]) == (["api_key", "HF_HOME_OF_OURS"], True), adoption["remarks"]
+    again = hosts.run_module(
+        "host1", "llmops.sglang.server_unit", {**adoption["options"], **secrets}, check=True, diff=True
+    )
+    assert not again["changed"], again["diff"]
+    assert again["argv"] == written["argv"] and not again["restart_required"]
 
 
 def test_a_server_behind_a_shell_is_not_restarted_again_and_again(unit):
