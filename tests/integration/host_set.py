@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import ansible_fork
@@ -112,14 +113,19 @@ class HostSet:
             words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout, check=False
         )
 
-    def put_first(self, host: str, first: bool = True) -> None:
-        """Let what comes through SSH have a processor whenever it wants one; with FIRST false, take turns again.
+    @contextlib.contextmanager
+    def first(self, host: str) -> Iterator[None]:
+        """Within this, what comes through SSH has a processor whenever it wants one.
 
         What measures times must not wait for the server that it measures, or for whatever else runs on this machine.
-        Where the host may not grant that, it takes turns.
+        Where the host may not grant that, it takes turns as ever.
         """
-        policy = "--fifo" if first else "--other"
-        self.ssh(host, f"for pid in $(pgrep '^sshd'); do chrt {policy} --pid {int(first)} $pid; done")
+        command = "for pid in $(pgrep '^sshd'); do chrt {} $pid; done"
+        self.ssh(host, command.format("--fifo --pid 1"))
+        try:
+            yield
+        finally:
+            self.ssh(host, command.format("--other --pid 0"))
 
 
 def run_ansible(

@@ -69,13 +69,10 @@ class Server:
 
     def measure(self, **options):
         small = {"contexts": [60], "concurrency": [2], "max_tokens": 41, "requests": 6, "progress_interval": 0}
-        self.hosts.put_first("host1")
-        try:
+        with self.hosts.first("host1"):
             return self.module(
                 "benchmark_matrix", **{"name": self.name, "results_dir": "/run/results", **small, **options}
             )
-        finally:
-            self.hosts.put_first("host1", False)
 
     def code(self, user=None, **options):
         options = {"results_dir": f"/tmp/coding-{user}", "base_url": f"http://127.0.0.1:{self.port}", **options}

@@ -61,23 +61,21 @@ class Lane(HostSet):
     def boot(self) -> subprocess.CompletedProcess:
         servers = {"source": str(cache_directory()), "target": SERVERS_IN_HOST, "read_only": True}
         self.records = self.inventory.parent / "records"
-        created = self.create(binds=[servers], hosts_groups=["sglang"])
-        if created.returncode == 0:
-            # The servers keep two cores busy by themselves.
-            self.put_first(HOST)
-        return created
+        return self.create(binds=[servers], hosts_groups=["sglang"])
 
     def play(self, name: str, inventory: pathlib.Path, **variables: Any) -> Play:
         """Run one of the collection's playbooks with an inventory of this directory."""
         file = self.inventory.parent / "results"
         file.unlink(missing_ok=True)
         begun = time.monotonic()
-        done = self.playbook(
-            REPOSITORY / "playbooks" / f"{name}.yml",
-            {"benchmark_results_dir": str(self.records), **variables},
-            inventories=[inventory],
-            environ={"LLMOPS_RESULT_FILE": str(file)},
-        )
+        # Its benchmark, too: the servers keep two cores busy by themselves.
+        with self.first(HOST):
+            done = self.playbook(
+                REPOSITORY / "playbooks" / f"{name}.yml",
+                {"benchmark_results_dir": str(self.records), **variables},
+                inventories=[inventory],
+                environ={"LLMOPS_RESULT_FILE": str(file)},
+            )
         results = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
         play = Play(done.returncode, done.stdout + done.stderr, results, time.monotonic() - begun)
         print(play.text)

@@ -131,16 +131,17 @@ def test_another_engine_is_waited_for_by_its_unit(lane, llama):
 
 
 def test_another_engine_is_measured(lane, llama):
-    measured = lane.module(
-        "benchmark_matrix",
-        name="llama",
-        contexts=[60, 200],
-        concurrency=[1, 2],
-        requests=4,
-        max_tokens=32,
-        results_dir="/var/lib/llmops-sglang/llama",
-        label="llama",
-    )
+    with lane.first(HOST):
+        measured = lane.module(
+            "benchmark_matrix",
+            name="llama",
+            contexts=[60, 200],
+            concurrency=[1, 2],
+            requests=4,
+            max_tokens=32,
+            results_dir="/var/lib/llmops-sglang/llama",
+            label="llama",
+        )
     assert (measured["failed"], measured["ok"], len(measured["cells"])) == (False, True, 4), measured
     assert {cell["acceptance_length"] for cell in measured["cells"]} == {None}
     assert {cell["succeeded"] for cell in measured["cells"]} == {4}
