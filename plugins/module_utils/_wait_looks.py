@@ -183,7 +183,10 @@ class Looks:
                 f"The owner of port {self.host.port} is not the unit's process for certain (owned: {owner.owned}, {owner.who()})."
             )
             return
-        memory.foreign_since = now if memory.foreign_since is None else memory.foreign_since
+        # A process on its way out cannot be read for a moment: that begins anew, however long it has held the port.
+        doubt = "suspect" if suspect else "unknown"
+        if memory.foreign_since is None or memory.doubt != doubt:
+            memory.foreign_since, memory.doubt = now, doubt
         age = now - memory.foreign_since
         if state is None or changing(state) or not state.main_pid:
             return

@@ -51,6 +51,7 @@ class WaitMemory:
     last_class: str = ""
     listening: bool = False
     foreign_since: float | None = None
+    doubt: str = ""
     workers: dict[int, str] = field(default_factory=dict)
     worker_gone_at: float | None = None
     health: str = ""

@@ -131,6 +131,17 @@ def test_an_old_process_that_goes_is_waited_for():
     assert min(world.asked_at) >= 8
 
 
+def test_an_old_process_that_cannot_be_read_while_it_goes_is_waited_for():
+    old = Ownership("no", 77, "", "python old.py", relic=True)
+    world = World(
+        unit=unit(),
+        owner=lambda t: old if t < 2.6 else Ownership("unknown") if t < 3.2 else OURS,
+        sockets=lambda t: ["old"] if t < 3.2 else [] if t < 4 else ["new"],
+    )
+    verdict, memory, took = run(world, previous_invocation_id=X)
+    assert verdict.failure_class == "" and 4 <= took < 5 and memory.attempts == 2
+
+
 def test_an_old_process_that_stays_is_told_at_the_deadline():
     old = Ownership("no", 77, "", "python old.py", relic=True)
     fails(World(unit=unit(), owner=old), "foreign_listener", timeout=10.0)
