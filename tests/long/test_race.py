@@ -1,0 +1,11 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The race of a restart with an old process that lingers, hundreds of times."""
+
+from __future__ import annotations
+
+import test_race as short
+
+
+def test_nothing_is_ready_before_the_new_process_generates(hosts):
+    short.race(hosts, 500)
