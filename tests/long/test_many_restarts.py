@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-import test_race as short
+from restart_race import race
 
 
 def test_nothing_is_ready_before_the_new_process_generates(hosts):
-    short.race(hosts, 500)
+    race(hosts, 500)
