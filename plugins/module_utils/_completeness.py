@@ -11,7 +11,11 @@ import time
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog, InvocationReader
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
+    DEFAULT_BURST,
+    InvocationLog,
+    InvocationReader,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, parse_properties
 
 Reason = tuple[str, str]
@@ -19,8 +23,7 @@ COMPLETE: Reason = ("", "")
 
 _LEVELS = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"]
 _INFO = 6
-# journald.conf(5): RateLimitBurst= and RateLimitIntervalSec= as they are built in.
-_DEFAULT_BURST = 10000
+# journald.conf(5): RateLimitIntervalSec= as it is built in.
 _DEFAULT_INTERVAL_US = 30_000_000
 _SECONDS = {"us": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}
 
@@ -57,7 +60,7 @@ def incompleteness(log: InvocationLog, settings: t.Mapping[str, str]) -> Reason:
     if incomplete == "message_withheld":
         return (
             incomplete,
-            f"journalctl withheld the text of {log.withheld} rows of '{unit}': nothing can be said of what is absent.",
+            f"journalctl withheld the text of {log.withheld + log.unreadable} rows of '{unit}': nothing can be said of what is absent.",
         )
     if incomplete == "rate_limited" or (not incomplete and _burst_reached(log, settings)):
         lost = (
@@ -66,6 +69,12 @@ def incompleteness(log: InvocationLog, settings: t.Mapping[str, str]) -> Reason:
         return (
             "rate_limited",
             f"journald suppressed {lost} of '{unit}': raise LogRateLimitBurst in the unit and restart it.",
+        )
+    if incomplete == "log_truncated" and log.unread:
+        return (
+            incomplete,
+            f"journalctl did not read all of the journal, and rows of '{unit}' may be missing ({log.unread}): mend that, or move "
+            "the broken file away.",
         )
     if incomplete == "log_truncated" and log.covers_start:
         return (
@@ -82,11 +91,14 @@ def incompleteness(log: InvocationLog, settings: t.Mapping[str, str]) -> Reason:
     return COMPLETE
 
 
-def output_settings(manager: Manager, name: str) -> dict[str, str]:
-    """The properties of unit *name* that decide what of its output reaches the journal."""
-    wanted = (
-        "StandardOutput,StandardError,LogLevelMax,SyslogLevel,LogNamespace,LogRateLimitIntervalUSec,LogRateLimitBurst"
-    )
+def output_settings(manager: Manager, name: str, masked: bool = False) -> dict[str, str]:
+    """The properties of unit *name* that decide what of its output reaches the journal, and where in it.
+
+    Of a *masked* unit systemd shows the built-in values, which say nothing of the process that ran.
+    """
+    if masked:
+        return {"LogRateLimitBurst": "0"}
+    wanted = "User,StandardOutput,StandardError,LogLevelMax,SyslogLevel,LogNamespace,LogRateLimitIntervalUSec,LogRateLimitBurst"
     dummy, out, dummy2 = manager.systemctl("show", "--no-pager", f"--property={wanted}", "--", name, check=False)
     return parse_properties(out)
 
@@ -150,6 +162,11 @@ def _level_of_output(settings: t.Mapping[str, str]) -> int:
 def _no_entries_sentence(log: InvocationLog) -> str:
     start = "" if log.covers_start else ", and the manager's row about its start is not there either"
     said = f" ({log.complaint})" if log.complaint else ""
+    if log.wrongly_stamped:
+        said += (
+            f"; {log.wrongly_stamped} rows of it carry another invocation, as an older journald gives those of a user's services "
+            "that of user@UID.service, and cannot be told apart"
+        )
     return (
         f"The service '{log.unit}' has not written a single row in invocation {log.invocation_id}{start}{said}: "
         "see whether it runs, and where its output goes."
@@ -164,11 +181,16 @@ def _burst_reached(log: InvocationLog, settings: t.Mapping[str, str]) -> bool:
     """
     # Zero means journald's own limits: before systemd 256 also where the unit says LogRateLimitIntervalSec=0 (tried on 252).
     interval = _microseconds(settings.get("LogRateLimitIntervalUSec", "")) or _DEFAULT_INTERVAL_US
-    said = settings.get("LogRateLimitBurst", "")
-    burst = int(said) if said.isdigit() and int(said) else _DEFAULT_BURST
-    if not settings or len(log.lines) < burst:
+    burst = burst_of(settings)
+    if not settings or len(log.stamps) < burst:
         return False
-    return log.lines[-1].timestamp_us - log.lines[-burst].timestamp_us < interval
+    return int(log.stamps[-1] or 0) - int(log.stamps[-burst] or 0) < interval
+
+
+def burst_of(settings: t.Mapping[str, str]) -> int:
+    """How many messages the unit may write in one interval before journald suppresses more."""
+    said = settings.get("LogRateLimitBurst", "")
+    return int(said) if said.isdigit() and int(said) else DEFAULT_BURST
 
 
 def _microseconds(span: str) -> int:

@@ -85,6 +85,13 @@ class Expectation:
         if self.until and self.until.search(line.text):
             self.over_us = line.timestamp_us
 
+    def feed_all(self, lines: t.Iterable[Line]) -> None:
+        """The same for many lines, most of which do not fit."""
+        for line in lines:
+            if self.over_us:
+                return
+            self.feed(line)
+
     def verdict(self, incomplete: str = "", why: str = "") -> Verdict:
         """Whether it holds by the lines so far.
 

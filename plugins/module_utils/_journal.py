@@ -7,33 +7,28 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections import deque
 from dataclasses import dataclass, field
 
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import (
-    Line,
-    LineAssembler,
-    clean_text,
-    number,
-    parse_rows,
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line, LineAssembler, number
+from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import (
+    JOURNALD_STARTED,
+    SUPPRESSED,
+    Journal,
+    Row,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 if t.TYPE_CHECKING:
     from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 
-# sd-messages.h: a unit is being started, has started; journald suppressed messages, and has itself started.
-STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
-STARTED = "39f53479d3a045ac8e11786248231fbf"
-SUPPRESSED = "a596d6fe7bfa4994828e72309e95d61e"
-JOURNALD_STARTED = "f77379a8490b408bbe5f6940505a777b"
+# What a unit may write in one interval before journald suppresses more, as journald.conf(5) has it built in.
+DEFAULT_BURST = 10000
 
-_FIELDS = (
-    "MESSAGE,PRIORITY,MESSAGE_ID,UNIT,USER_UNIT,INVOCATION_ID,USER_INVOCATION_ID,JOB_TYPE,JOB_RESULT,N_DROPPED,"
-    "OBJECT_SYSTEMD_INVOCATION_ID,_SYSTEMD_INVOCATION_ID,_SYSTEMD_UNIT,_SYSTEMD_USER_UNIT,_PID,_TRANSPORT,_STREAM_ID,"
-    "_LINE_BREAK"
-)
 _SUPPRESSED_TEXT = re.compile(r"Suppressed (\d+) messages from (\S+)")
 _NOT_ALLOWED = ("not seeing messages", "insufficient permissions", "permission denied")
+# Of a journal file that is broken, too new, or cannot be opened (journalctl.c).
+_IGNORED = ("ignoring file", "failed to iterate through journal", "failed to get data")
 _ERRORS = ("failed to ", "cannot ", "no such file")
 
 
@@ -43,22 +38,32 @@ class InvocationLog:
 
     ``incomplete`` is the failure class that forbids any conclusion from a line's absence, as far as the rows alone tell
     (``no_permission``, ``no_entries``, ``message_withheld``, ``rate_limited``, ``log_truncated``); empty when they are
-    complete from the start of the invocation.
+    complete from the start of the invocation. :attr:`tail` has the last lines also where the others are not kept, and
+    :attr:`stamps` the times of the service's last rows (microseconds, as journalctl prints them).
     """
 
     unit: str
     invocation_id: str
     lines: list[Line] = field(default_factory=list)
     manager_lines: list[Line] = field(default_factory=list)
+    tail: deque[Line] = field(default_factory=lambda: deque(maxlen=60))
+    stamps: deque[t.Any] = field(default_factory=lambda: deque(maxlen=DEFAULT_BURST))
     unattributed: list[Line] = field(default_factory=list)
+    unattributed_count: int = 0
+    # Rows of a user's unit under another invocation: an older journald gives them that of user@UID.service.
+    wrongly_stamped: int = 0
     entries_scanned: int = 0
     service_entries: int = 0
     first_entry_us: int = 0
+    first_cursor: str = ""
+    first_service_cursor: str = ""
     covers_start: bool = False
     suppressed: int = 0
     journald_restarts: int = 0
     journald_restarted_us: int = 0
     withheld: int = 0
+    unreadable: int = 0
+    unread: str = ""
     other_units: set[str] = field(default_factory=set)
     complaint: str = ""
     not_allowed: bool = False
@@ -67,11 +72,12 @@ class InvocationLog:
     def incomplete(self) -> str:
         if not self.service_entries:
             return "no_permission" if self.not_allowed else "no_entries"
-        if self.withheld:
+        if self.withheld or self.unreadable:
             return "message_withheld"
         if self.suppressed:
             return "rate_limited"
-        return "" if self.covers_start and not self.journald_restarts else "log_truncated"
+        whole = self.covers_start and not self.journald_restarts and not self.unread
+        return "" if whole else "log_truncated"
 
     @property
     def all_lines(self) -> list[Line]:
@@ -79,207 +85,166 @@ class InvocationLog:
         return sorted(self.lines + self.manager_lines, key=lambda line: line.timestamp_us)
 
 
-@dataclass
-class CommandRunner:
-    """As much of a ``Manager`` as exported journals need: no service manager has to run for them."""
+class InvocationReader:
+    """Reads one invocation, all of it at first and then only what is new, in one pass with what tells how complete it is.
 
-    run_command: t.Callable[..., tuple[int, str, str]]
-    scope: str = "system"
-    command_environ: dict[str, str] = field(default_factory=lambda: {"LC_ALL": "C", "SYSTEMD_COLORS": "0"})
-
-
-class Journal:
-    """Asks journalctl, on this host or in exported journals.
-
-    :arg directory, files: read these journals instead of the host's.
-    :arg namespace: the journal namespace of the unit's output (``LogNamespace=``).
+    :arg invocation_id: 32 hexadecimal digits, or ``any``: whatever the unit's processes wrote (exported journals only).
+    :arg sink: takes each line; the log then keeps only the last ones. It also gets those that carry no invocation.
     """
 
     def __init__(
-        self,
-        manager: t.Union[Manager, CommandRunner],
-        directory: t.Optional[str] = None,
-        files: t.Sequence[str] = (),
-        namespace: str = "",
+        self, journal: Journal, unit: str, invocation_id: str, sink: t.Optional[t.Callable[[Line], None]] = None
     ) -> None:
-        self._manager = manager
-        self.user = manager.scope == "user"
-        self.elsewhere = bool(directory or files)
-        self._namespace = namespace
-        self._where = [f"--directory={directory}"] if directory else [f"--file={name}" for name in files]
-        if namespace and not self.elsewhere:
-            # With the plus sign the manager's rows, which stay in the default namespace, are shown too.
-            self._where.append(f"--namespace=+{namespace}")
-
-    def sync(self) -> None:
-        """Have journald write out what it has received; needs root, and is harmless where it is refused."""
-        if self.elsewhere:
-            return
-        for where in [[], [f"--namespace={self._namespace}"]] if self._namespace else [[]]:
-            self._manager.run_command(["journalctl", *where, "--sync"], environ_update=self._manager.command_environ)
-
-    def rows(self, matches: t.Sequence[str], *options: str, skip: str = "") -> tuple[list[dict[str, t.Any]], str]:
-        """The rows that fit *matches* (``+`` is an or), oldest first, and what journalctl said on standard error.
-
-        :arg skip: rows that hold this text are not even decoded.
-        """
-        # --all, because a message of more than 4 KiB is null without it.
-        command = ["journalctl", "-o", "json", "--all", "--no-pager", f"--output-fields={_FIELDS}"]
-        rc, out, err = self._manager.run_command(
-            [*command, *self._where, *options, *matches], environ_update=self._manager.command_environ
-        )
-        said = clean_text(" ".join(err.split()))
-        if rc != 0 and not said:
-            said = f"journalctl ended with status {rc}"
-        return list(parse_rows(out, skip)), said
-
-    def invocation_matches(self, invocation_id: str) -> list[str]:
-        """Rows of the service, and the rows of its manager about it."""
-        about = "USER_INVOCATION_ID" if self.user else "INVOCATION_ID"
-        return [f"_SYSTEMD_INVOCATION_ID={invocation_id}", "+", f"{about}={invocation_id}"]
-
-    def unit_of(self, row: dict[str, t.Any]) -> str:
-        """The unit whose process wrote *row*."""
-        return str(row.get("_SYSTEMD_USER_UNIT" if self.user else "_SYSTEMD_UNIT") or "")
-
-    def about(self, row: dict[str, t.Any]) -> tuple[str, str]:
-        """The unit and the invocation that the manager's *row* is about; two empty texts if the manager wrote no such row."""
-        writer = row.get("_SYSTEMD_USER_UNIT") if self.user else row.get("_SYSTEMD_UNIT")
-        # Anybody may write a row with INVOCATION_ID=; only the manager's own processes live in init.scope.
-        if writer not in (None, "init.scope") or (not self.user and str(row.get("_PID", "1")) != "1"):
-            return "", ""
-        if self.user:
-            return str(row.get("USER_UNIT") or ""), str(row.get("USER_INVOCATION_ID") or "")
-        return str(row.get("UNIT") or ""), str(row.get("INVOCATION_ID") or "")
-
-    def is_start(self, row: dict[str, t.Any]) -> bool:
-        """Whether the manager's *row* says that the unit is starting or has started."""
-        if row.get("MESSAGE_ID") == STARTED:
-            return row.get("JOB_RESULT") in (None, "done")
-        if row.get("MESSAGE_ID"):
-            return row.get("MESSAGE_ID") == STARTING
-        return str(row.get("MESSAGE") or "").startswith(("Starting ", "Started "))
-
-    def begins_after(self, moment: float) -> bool:
-        """Whether the journal has rows, and not one from before *moment* (seconds since the epoch).
-
-        The time of day only tells two failures apart here: a service that says nothing, and rows that are gone.
-        """
-        one = ("--lines=1", "--quiet")
-        return bool(self.rows([], *one)[0]) and not self.rows([], *one, f"--until=@{moment:.6f}")[0]
-
-    def previous_invocation(self, unit: str, current: str) -> str:
-        """The newest invocation of *unit* that is not *current*; empty if the journal knows none."""
-        match = f"{'USER_UNIT' if self.user else 'UNIT'}={unit}"
-        rows, dummy = self.rows([match, f"MESSAGE_ID={STARTED}", f"MESSAGE_ID={STARTING}"])
-        ids = [about[1] for about in map(self.about, rows) if about[0] == unit and about[1] not in ("", current)]
-        return ids[-1] if ids else ""
-
-
-class InvocationReader:
-    """Reads one invocation, all of it at first and then only what is new.
-
-    :arg invocation_id: 32 hexadecimal digits, or ``any``: whatever the unit's processes wrote (exported journals only).
-    """
-
-    def __init__(self, journal: Journal, unit: str, invocation_id: str) -> None:
         self.journal = journal
         self.log = InvocationLog(unit, invocation_id)
+        self._sink = sink
         self._service = LineAssembler("service")
         self._manager = LineAssembler("manager")
+        self._stray = LineAssembler("unattributed")
         self._cursor = ""
-        self._aside_cursor = ""
-        self._seen: set[str] = set()
+        # Whether the manager has started a younger invocation: what names none is about that one then.
+        self._younger = False
 
-    def read(self) -> list[Line]:
-        """Read what is new of the invocation; the new lines, which are then in :attr:`log` too."""
-        options = [f"--after-cursor={self._cursor}"] if self._cursor else []
-        rows, said = self.journal.rows(self._matches(), *options)
-        self._note(said)
-        fresh: list[Line] = []
-        for row in rows:
-            fresh += self._take(row)
-        return fresh
+    def read(self) -> None:
+        """Read what is new of the invocation."""
+        if not self._cursor and self.log.invocation_id != "any":
+            # What stands before its first row is not about this invocation.
+            self._cursor, said = self.journal.first_cursor(self.journal.invocation_matches(self.log.invocation_id))
+            self._note(0, said)
+            if not self._cursor:
+                return
+            self._read_from(self._cursor)
+        else:
+            self._read_from(self._cursor, passed=self._cursor)
 
-    def finish(self) -> list[Line]:
-        """The last lines, which wait for a rest that does not come; then what stands outside the invocation's rows."""
-        fresh = self._service.flush()
-        self.log.lines += fresh
-        self._read_aside()
-        return fresh
+    def finish(self) -> None:
+        """The last lines, which wait for a rest that does not come; where there is no row, what the journal has instead."""
+        if not self._cursor and self.log.invocation_id != "any":
+            self.log.suppressed = self.log.wrongly_stamped = self.log.unattributed_count = 0
+            self.log.unattributed.clear()
+            self._note(*self.journal.each(self._take_aside, self._matches(), "--lines=1000"))
+        for line in self._service.flush():
+            self._hand_on(line, self.log.lines)
+        self._take_strays(self._stray.flush())
+
+    def last(self, rows: int) -> list[Line]:
+        """The lines of the invocation's last *rows*, and nothing else of it."""
+        self.journal.each(self._take, self.journal.invocation_matches(self.log.invocation_id), f"--lines={rows}")
+        self.log.lines += self._service.flush()
+        return self.log.all_lines
+
+    def _read_from(self, cursor: str, passed: str = "") -> None:
+        """Take the rows from *cursor* on, but not the one at *passed*.
+
+        ``--after-cursor`` would pass over one row more where that at the cursor is gone.
+        """
+        younger = self._younger
+
+        def take(row: Row) -> bool:
+            place = str(row.get("__CURSOR") or "")
+            if place and place == passed:
+                return False
+            self._take(row)
+            self._cursor = place or self._cursor
+            return self._younger is not younger
+
+        status, said = self.journal.each(take, self._matches(), *([f"--cursor={cursor}"] if cursor else []))
+        self._note(status, said)
+        if self._younger is not younger:
+            self._read_from(self._cursor, passed=self._cursor)
 
     def _matches(self) -> list[str]:
-        if self.log.invocation_id != "any":
-            return self.journal.invocation_matches(self.log.invocation_id)
-        fields = ("_SYSTEMD_USER_UNIT", "USER_UNIT") if self.journal.user else ("_SYSTEMD_UNIT", "UNIT")
-        return [f"{fields[0]}={self.log.unit}", "+", f"{fields[1]}={self.log.unit}"]
+        log, journal = self.log, self.journal
+        if log.invocation_id == "any":
+            return [*journal.unit_matches(log.unit), "+", *journal.manager_matches(log.unit)]
+        matches = [*journal.invocation_matches(log.invocation_id), "+", f"MESSAGE_ID={SUPPRESSED}"]
+        if not self._younger:
+            matches += ["+", *journal.unit_matches(log.unit), "+", *journal.start_matches(log.unit)]
+            matches += ["+", "_TRANSPORT=driver", f"MESSAGE_ID={JOURNALD_STARTED}"]
+        return matches
 
-    def _take(self, row: dict[str, t.Any]) -> list[Line]:
-        cursor = str(row.get("__CURSOR") or "")
-        if cursor in self._seen:
-            return []
+    def _take(self, row: Row) -> None:
         log = self.log
         wanted = log.invocation_id
+        invocation = row.get("_SYSTEMD_INVOCATION_ID")
+        if invocation == wanted or (wanted == "any" and invocation):
+            writer = self.journal.unit_of(row)
+            if writer in ("", log.unit):
+                self._take_own(row)
+                return
+            if wanted != "any":
+                log.other_units.add(writer)
+                return
         unit, about = self.journal.about(row)
-        if unit == log.unit and about and wanted in (about, "any"):
-            log.covers_start = log.covers_start or (self.journal.is_start(row) and (wanted != "any" or not log.lines))
-            lines = self._manager.feed(row)
-            log.manager_lines += lines
-        elif row.get("_SYSTEMD_INVOCATION_ID") == wanted or (wanted == "any" and row.get("_SYSTEMD_INVOCATION_ID")):
-            if self.journal.unit_of(row) not in ("", log.unit):
-                log.other_units.add(self.journal.unit_of(row))
-                return []
-            log.service_entries += 1
-            lines = self._service.feed(row)
-            log.withheld = self._service.withheld
-            log.lines += lines
+        if unit != log.unit or not about:
+            self._take_aside(row)
+        elif wanted in (about, "any"):
+            log.covers_start = log.covers_start or (
+                self.journal.is_start(row) and (wanted != "any" or not log.service_entries)
+            )
+            self._count(row)
+            for line in self._manager.feed(row):
+                self._hand_on(line, log.manager_lines)
         else:
-            return []
-        log.entries_scanned += 1
-        log.first_entry_us = log.first_entry_us or number(row, "__REALTIME_TIMESTAMP")
-        if cursor:
-            self._cursor = cursor
-            self._aside_cursor = self._aside_cursor or cursor
-            self._seen.add(cursor)
-        return lines
+            self._younger = self._younger or self.journal.is_start(row)
 
-    def _read_aside(self) -> None:
-        """Rows of the unit without an invocation, and journald's notices that it suppressed some or was restarted.
-
-        They are looked for from the first row of the invocation on; a notice counts while no younger invocation has
-        written, or when it names this one.
-        """
+    def _take_own(self, row: Row) -> None:
         log = self.log
-        if log.invocation_id == "any":
-            return
-        writer = "_SYSTEMD_USER_UNIT" if self.journal.user else "_SYSTEMD_UNIT"
-        matches = [f"{writer}={log.unit}", "+", f"MESSAGE_ID={SUPPRESSED}", f"MESSAGE_ID={JOURNALD_STARTED}"]
-        options = [f"--after-cursor={self._aside_cursor}"] if self._aside_cursor else ["--lines=1000"]
-        own = f'"_SYSTEMD_INVOCATION_ID":"{log.invocation_id}"'
-        rows, said = self.journal.rows(matches, *options, skip=own)
-        self._note(said)
-        log.suppressed, log.journald_restarts, log.unattributed, younger = 0, 0, [], False
-        stray = LineAssembler("unattributed")
-        for row in rows:
-            invocation = row.get("_SYSTEMD_INVOCATION_ID")
-            if self._names_unit(row):
-                if row.get("OBJECT_SYSTEMD_INVOCATION_ID") == log.invocation_id or not younger:
-                    log.suppressed += self._dropped(row)
-            elif row.get("MESSAGE_ID") == JOURNALD_STARTED and row.get("_TRANSPORT") == "driver":
-                if not younger and self._aside_cursor:
-                    log.journald_restarts += 1
-                    log.journald_restarted_us = log.journald_restarted_us or number(row, "__REALTIME_TIMESTAMP")
-            elif self.journal.unit_of(row) != log.unit:
-                continue
-            elif not invocation:
-                log.unattributed += stray.feed(row)
-            elif invocation != log.invocation_id:
-                younger = True
-        log.unattributed += stray.flush()
+        log.service_entries += 1
+        log.first_service_cursor = log.first_service_cursor or str(row.get("__CURSOR") or "")
+        self._count(row)
+        log.stamps.append(row.get("__REALTIME_TIMESTAMP"))
+        for line in self._service.feed(row):
+            self._hand_on(line, log.lines)
+        log.withheld = self._service.withheld
 
-    def _names_unit(self, row: dict[str, t.Any]) -> bool:
+    def _count(self, row: Row) -> None:
+        log = self.log
+        log.entries_scanned += 1
+        if not log.first_entry_us:
+            log.first_entry_us = number(row, "__REALTIME_TIMESTAMP")
+            log.first_cursor = str(row.get("__CURSOR") or "")
+
+    def _take_aside(self, row: Row) -> None:
+        """A row that is not of the invocation: journald's notices, and rows of the unit that carry no invocation."""
+        log = self.log
+        invocation = row.get("_SYSTEMD_INVOCATION_ID")
+        if "__CURSOR" not in row:
+            log.unreadable += 1
+        elif self._names_unit(row):
+            if row.get("OBJECT_SYSTEMD_INVOCATION_ID") == log.invocation_id or not self._younger:
+                log.suppressed += self._dropped(row)
+        elif row.get("MESSAGE_ID") == JOURNALD_STARTED and self.journal.unit_of(row) != log.unit:
+            # A namespace's journald is started by the first one that writes into it.
+            first = not log.service_entries and self.journal.unit_of(row).startswith("systemd-journald@")
+            if not self._younger and self._cursor and not first:
+                log.journald_restarts += 1
+                log.journald_restarted_us = log.journald_restarted_us or number(row, "__REALTIME_TIMESTAMP")
+        elif self.journal.unit_of(row) != log.unit or self._younger:
+            return
+        elif not invocation:
+            self._take_strays(self._stray.feed(row))
+        elif self.journal.user and invocation != log.invocation_id:
+            log.wrongly_stamped += 1
+
+    def _take_strays(self, lines: t.Sequence[Line]) -> None:
+        for line in lines:
+            self.log.unattributed_count += 1
+            if len(self.log.unattributed) < 5:
+                self.log.unattributed.append(line)
+            if self._sink:
+                self._sink(line)
+
+    def _hand_on(self, line: Line, kept: list[Line]) -> None:
+        self.log.tail.append(line)
+        if self._sink:
+            self._sink(line)
+        else:
+            kept.append(line)
+
+    def _names_unit(self, row: Row) -> bool:
         """Whether *row* is journald's notice about this unit; for a user's unit its user@UID.service is named."""
-        if row.get("MESSAGE_ID") not in (SUPPRESSED, None) or row.get("_SYSTEMD_UNIT") == self.log.unit:
+        if row.get("MESSAGE_ID") != SUPPRESSED or row.get("_SYSTEMD_UNIT") == self.log.unit:
             return False
         match = _SUPPRESSED_TEXT.match(str(row.get("MESSAGE") or ""))
         if not match:
@@ -287,14 +252,17 @@ class InvocationReader:
         named = match.group(2).rstrip(".")
         return named == self.log.unit or (self.journal.user and named.startswith("user@"))
 
-    def _dropped(self, row: dict[str, t.Any]) -> int:
+    def _dropped(self, row: Row) -> int:
         match = _SUPPRESSED_TEXT.match(str(row.get("MESSAGE") or ""))
         return number(row, "N_DROPPED", int(match.group(1)) if match else 1)
 
-    def _note(self, said: str) -> None:
+    def _note(self, status: int, said: str) -> None:
+        """Keep what journalctl *said* where it means that rows may be there which it did not print."""
         lowered = said.lower()
         if any(words in lowered for words in _NOT_ALLOWED):
             self.log.not_allowed = True
+        elif status or any(words in lowered for words in _IGNORED):
+            self.log.unread = said[:400]
         elif not any(words in lowered for words in _ERRORS):
             return
         self.log.complaint = said[:400]
@@ -333,11 +301,7 @@ def log_tail(
     if not invocation_id:
         return []
     reader = InvocationReader(Journal(manager), unit, invocation_id)
-    rows, dummy = reader.journal.rows(reader.journal.invocation_matches(invocation_id), f"--lines={4 * lines}")
-    for row in rows:
-        reader._take(row)
-    reader.log.lines += reader._service.flush()
-    texts = [line.text for line in reader.log.all_lines if line.text.strip()][-lines:]
+    texts = [line.text for line in reader.last(4 * lines) if line.text.strip()][-lines:]
     # Without known secrets the mask still finds the keys that the server itself prints.
     mask = mask or Mask()
     return [cut(mask.text(text), 400) for text in texts]

@@ -8,11 +8,14 @@ from __future__ import annotations
 import re
 import time
 import typing as t
+from collections import deque
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _journal_result
+from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import Stream
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import (
     Reason,
+    burst_of,
     hidden_by_server,
     incompleteness,
     journal_is_unreadable,
@@ -21,20 +24,29 @@ from ansible_collections.llmops.sglang.plugins.module_utils._completeness import
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation, Verdict, compile_pattern
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import CommandRunner, InvocationReader, Journal
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationReader
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_presets import preset_expectations
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
+from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import CommandRunner, Journal
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, plain_invocation_id
 from ansible_collections.llmops.sglang.plugins.module_utils._time_limit import TimeLimitExceeded, cpu_time_limit
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
+from ansible_collections.llmops.sglang.plugins.module_utils._user_journal import (
+    first_rows_are_gone,
+    has_a_file_of_its_own,
+)
 
 # Seconds between two looks at the journal while waiting: with journalctl's own time still under a quarter of a second.
 POLL = 0.12
 # Seconds between two looks at the unit itself.
 UNIT_POLL = 1.0
-# Processor seconds that one pattern may take for the lines of one look.
+# Processor seconds that one pattern may take in all, and those on top for each line: many lines are no slow pattern.
 PATTERN_TIME = 3.0
+LINE_TIME = 50e-6
+# How many lines, and characters, are looked at together and held for that time.
+BATCH_LINES = 500
+BATCH_CHARACTERS = 1024 * 1024
 
 
 @dataclass
@@ -70,6 +82,7 @@ def expectations_of(question: Question) -> list[Expectation]:
 class Assertion:
     """Runs one question.
 
+    :arg stream: how journalctl is run without its output being held; by *run_command* if it is not given.
     :arg sleep, clock: for tests.
     """
 
@@ -77,13 +90,18 @@ class Assertion:
         self,
         question: Question,
         run_command: t.Callable[..., tuple[int, str, str]],
+        stream: t.Optional[Stream] = None,
         sleep: t.Callable[[float], None] = time.sleep,
         clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
         self.question = question
         self.expectations = expectations_of(question)
         self.mask = Mask()
-        self._sleep, self._clock = sleep, clock
+        self._stream, self._sleep, self._clock = stream, sleep, clock
+        self._lines: list[Line] = []
+        self._characters = 0
+        self._spent = [0.0] * len(self.expectations)
+        self._fed = 0
         self.unit = unit_name(question.name)
         self.exported = bool(question.directory or question.files)
         self.manager = None if self.exported else Manager(run_command, question.scope)
@@ -98,12 +116,17 @@ class Assertion:
         """
         state = self.manager.show(self.unit) if self.manager else None
         if self.manager and state and state.exists:
-            self.settings = output_settings(self.manager, self.unit)
+            self.settings = output_settings(self.manager, self.unit, state.load_state == "masked")
         journal = Journal(
-            self._runner, self.question.directory, self.question.files, self.settings.get("LogNamespace", "")
+            self._runner,
+            self.question.directory,
+            self.question.files,
+            self.settings.get("LogNamespace", ""),
+            self._stream,
         )
         invocation_id = self._resolve(journal, state)
-        self.reader = InvocationReader(journal, self.unit, invocation_id)
+        self.reader = InvocationReader(journal, self.unit, invocation_id, sink=self._take)
+        self.reader.log.stamps = deque(maxlen=burst_of(self.settings))
         verdicts, ended = self._watch(journal, invocation_id)
         log = self.reader.log
         asked_by_id = self.question.invocation not in ("current", "previous")
@@ -120,7 +143,8 @@ class Assertion:
         ended = False
         journal.sync()
         while True:
-            self._feed(self.reader.read())
+            self.reader.read()
+            self._feed()
             verdicts = [expectation.verdict() for expectation in self.expectations]
             now = self._clock()
             last = (
@@ -143,9 +167,9 @@ class Assertion:
 
     def _conclude(self) -> list[Verdict]:
         """The verdicts for good: with what stands outside the invocation's rows, and with how complete they are."""
-        self._feed(self.reader.finish())
+        self.reader.finish()
+        self._feed()
         log = self.reader.log
-        self._feed(log.unattributed)
         incomplete, why = self._incompleteness()
         lost_us = log.journald_restarted_us if incomplete == "log_truncated" and log.covers_start else 0
         verdicts = [
@@ -168,23 +192,37 @@ class Assertion:
         log = self.reader.log
         if self.manager:
             log.not_allowed = journal_is_unreadable(log)
+            user_file = self._runner.scope == "system" and not self.settings.get("LogNamespace")
+            if log.covers_start and user_file and has_a_file_of_its_own(self.settings.get("User", "")):
+                log.covers_start = not first_rows_are_gone(self.reader.journal, log)
         reason = incompleteness(log, self.settings)
         if reason[0] == "no_entries" and self.manager and not log.entries_scanned:
             return rows_are_gone(self.manager.show(self.unit), self.reader) or reason
         return reason
 
-    def _feed(self, lines: t.Sequence[Line]) -> None:
-        for expectation in self.expectations:
+    def _take(self, line: Line) -> None:
+        self._lines.append(line)
+        self._characters += len(line.text)
+        if len(self._lines) >= BATCH_LINES or self._characters >= BATCH_CHARACTERS:
+            self._feed()
+
+    def _feed(self) -> None:
+        """Show the lines that wait to each expectation, and let go of them."""
+        lines, self._lines, self._characters = self._lines, [], 0
+        self._fed += len(lines)
+        allowed = PATTERN_TIME + LINE_TIME * self._fed
+        for place, expectation in enumerate(self.expectations if lines else ()):
+            began = time.process_time()
             try:
-                with cpu_time_limit(PATTERN_TIME):
-                    for line in lines:
-                        expectation.feed(line)
+                with cpu_time_limit(allowed - self._spent[place]):
+                    expectation.feed_all(lines)
             except TimeLimitExceeded:
                 raise Failure(
                     "pattern_too_slow",
-                    f"The pattern of '{expectation.title}' took more than {PATTERN_TIME:g} s of processor time: make it simpler "
-                    "(no nested repetitions), or use 'contains'.",
+                    f"The pattern of '{expectation.title}' took more than {allowed:.1f} s of processor time for {self._fed} lines: "
+                    "make it simpler (no nested repetitions), or use 'contains'.",
                 ) from None
+            self._spent[place] += time.process_time() - began
 
     def _resolve(self, journal: Journal, state: t.Optional[UnitState]) -> str:
         asked = self.question.invocation

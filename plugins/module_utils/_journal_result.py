@@ -54,9 +54,9 @@ def compose(
         "first_entry_at": _utc(log.first_entry_us),
         "covers_start": log.covers_start,
         "suppressed": log.suppressed,
-        "unattributed": len(log.unattributed),
-        "unattributed_lines": [line.text for line in log.unattributed[:5]],
-        "log_tail": [line.text for line in log.all_lines if line.text.strip()][-10:] if failed else [],
+        "unattributed": log.unattributed_count,
+        "unattributed_lines": [line.text for line in log.unattributed],
+        "log_tail": [line.text for line in log.tail if line.text.strip()][-10:] if failed else [],
         "results": entries,
     }
     # Masked before anything is cut: half a key must not stay because its other half is gone.

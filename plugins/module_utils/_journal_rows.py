@@ -14,6 +14,8 @@ LONGEST_LINE = 1024 * 1024
 
 _ANSI = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Unlike loads() it does not look for blanks around the row.
+_decode = json.JSONDecoder().raw_decode
 _BREAKS = re.compile(r"[\r\n]+")
 
 
@@ -22,23 +24,16 @@ class Line(t.NamedTuple):
 
     text: str
     timestamp_us: int = 0
-    priority: int = 6
     source: str = "service"
     cursor: str = ""
 
 
-def parse_rows(output: str, skip: str = "") -> t.Iterator[dict[str, t.Any]]:
-    """The rows in *output*, one JSON object a line; what is no object is passed over, and what holds the text *skip*."""
-    # Not splitlines(): a message may hold other characters that Python takes for line ends.
-    for text in output.split("\n"):
-        if not text.startswith("{") or (skip and skip in text):
-            continue
-        try:
-            row = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(row, dict):
-            yield row
+def parse_row(text: str) -> dict[str, t.Any]:
+    """The row that journalctl printed as *text*, which begins with a brace; one without its MESSAGE where it is none."""
+    try:
+        return _decode(text)[0]
+    except ValueError:
+        return {"MESSAGE": None}
 
 
 def number(row: dict[str, t.Any], field: str, default: int = 0) -> int:
@@ -103,11 +98,16 @@ class LineAssembler:
         """The lines that *row* completes."""
         if "MESSAGE" not in row:
             return []
-        raw = message_bytes(row["MESSAGE"])
+        message = row["MESSAGE"]
+        if not self._open and isinstance(message, str) and message.isprintable() and "_LINE_BREAK" not in row:
+            # As nearly all rows are: one line, and nothing to clean.
+            stamp = number(row, "__REALTIME_TIMESTAMP")
+            return [Line(message, stamp, self.source, str(row.get("__CURSOR") or ""))]
+        raw = message_bytes(message)
         if raw is None:
             self.withheld += 1
             return []
-        stream = str(row.get("_STREAM_ID") or f"{row.get('_PID')}/{row.get('_TRANSPORT')}")
+        stream = str(row.get("_STREAM_ID"))
         first, parts, size = self._open.pop(stream, (row, [], 0))
         parts.append(raw)
         size += len(raw)
@@ -124,6 +124,5 @@ class LineAssembler:
 
     def _lines(self, row: dict[str, t.Any], parts: list[bytes]) -> list[Line]:
         stamp = number(row, "__REALTIME_TIMESTAMP")
-        priority = number(row, "PRIORITY", 6)
         cursor = str(row.get("__CURSOR") or "")
-        return [Line(text, stamp, priority, self.source, cursor) for text in split_lines(b"".join(parts))]
+        return [Line(text, stamp, self.source, cursor) for text in split_lines(b"".join(parts))]

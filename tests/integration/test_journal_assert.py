@@ -154,6 +154,37 @@ def test_vacuum_and_rotation(service):
     assert lost["covers_start"] is False
 
 
+def test_a_users_own_journal_file_alone_lost_the_start(service):
+    script = f"echo first; while ! [ -e /run/ja.go ]; do sleep 0.1; done; echo second; {FOREVER}"
+    service.start(script, "User=operator")
+    service.until("first")
+    assert service.ask(must_not_match=["nothing"])["covers_start"]
+    # As journald itself does where the oldest archived file is that one.
+    service.shell(
+        "journalctl --flush; journalctl --rotate; rm /var/log/journal/*/user-$(id -u operator)@*; touch /run/ja.go"
+    )
+    try:
+        assert service.ask(expect=[{"contains": "second"}], timeout=20)["ok"]
+        result = service.ask(must_not_match=["nothing"])
+        assert (result["failure_class"], result["covers_start"]) == ("log_truncated", False)
+    finally:
+        service.shell("rm /run/ja.go")
+
+
+def test_a_unit_that_is_masked_and_stopped(service):
+    service.start(f"echo words; sleep 1; {FOREVER}")
+    service.until("words")
+    unit = f"{service.folder}/{service.name}.service"
+    service.shell(
+        f"systemctl stop {service.name}; mv {unit} /run/ja.unit; systemctl mask {service.name}; systemctl daemon-reload"
+    )
+    try:
+        result = service.ask(invocation="previous", expect=[{"contains": "words"}], must_not_match=["nothing"])
+        assert result["ok"], result["msg"]
+    finally:
+        service.shell(f"systemctl unmask {service.name}; mv /run/ja.unit {unit}; systemctl daemon-reload")
+
+
 def test_nothing_is_left_of_the_invocation(service):
     service.start(f"echo first; {FOREVER}")
     service.until("first")
@@ -280,9 +311,10 @@ def run_command(argv, environ_update=None, check_rc=False):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 class Watch(Assertion):
-    def _feed(self, lines):
-        seen.extend((time.time(), line.timestamp_us / 1e6) for line in lines if line.text.startswith("tick"))
-        super()._feed(lines)
+    def _take(self, line):
+        if line.text.startswith("tick"):
+            seen.append((time.time(), line.timestamp_us / 1e6))
+        super()._take(line)
 
 seen = []
 Watch(Question(name=sys.argv[1], expect=[{"contains": "tick 8"}], timeout=30), run_command).run()

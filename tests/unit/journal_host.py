@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import json
 
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_assert import Assertion, Question
+from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import (
     STARTED,
     SUPPRESSED,
 )
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_assert import Assertion, Question
 
 UNIT, OLD, NOW = "llm.service", "a" * 32, "b" * 32
 
@@ -94,9 +94,9 @@ class Host:
             return 1, "", "refused"
         rows = [row for row in self.rows if self._fits(row, [word for word in argv[3:] if not word.startswith("--")])]
         for word in argv:
-            if word.startswith("--after-cursor="):
-                after = int(word.partition("=c")[2])
-                rows = [row for row in rows if int(row["__CURSOR"][1:]) > after]
+            if word.startswith("--cursor="):
+                place = int(word.partition("=c")[2])
+                rows = [row for row in rows if int(row["__CURSOR"][1:]) >= place]
             elif word.startswith("--until=@"):
                 rows = [row for row in rows if int(row["__REALTIME_TIMESTAMP"]) <= float(word[9:]) * 1e6]
             elif word.startswith("--lines="):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _journal_assert
+from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import buffered
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
     log_tail,
@@ -213,6 +214,7 @@ def run(monkeypatch, run_module, host):
         monkeypatch.setattr(
             basic.AnsibleModule, "run_command", lambda module, argv, **more: host.run_command(argv, **more)
         )
+        monkeypatch.setattr(journal_assert, "stream_command", buffered(host.run_command))
         return run_module(journal_assert, {"name": "llm", **options}, check)
 
     return call

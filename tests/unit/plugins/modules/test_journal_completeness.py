@@ -11,11 +11,8 @@ import pytest
 from ansible_collections.llmops.sglang.plugins.module_utils import _completeness
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import journal_is_unreadable
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
-    JOURNALD_STARTED,
-    STARTED,
-    InvocationLog,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import JOURNALD_STARTED, STARTED
 from ansible_collections.llmops.sglang.tests.unit.journal_host import NOW, OLD, RUNNER, UNIT, Host, one
 
 
@@ -106,6 +103,59 @@ def test_output_that_does_not_reach_the_journal(host, settings, failure_class):
     assert host.ask(expect=[one("nothing")])["failure_class"] == failure_class
 
 
+def test_a_masked_unit_says_nothing_of_where_its_output_went(host):
+    host.properties.update(
+        LoadState="masked", StandardOutput="inherit", StandardError="inherit", ActiveState="inactive"
+    )
+    assert host.ask(expect=[one("nothing")])["failure_class"] == "pattern_not_found"
+    assert host.ask(invocation="previous", expect=[{"contains": "old words"}], must_not_match=["nothing"])["ok"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (0, "Journal file /var/log/journal/m/system@1.journal corrupted, ignoring file."),
+        (1, "Failed to iterate through journal: Bad message"),
+        (-9, ""),
+    ],
+)
+def test_a_journal_that_is_not_read_to_its_end(host, said):
+    host.rc, host.error = said
+    result = absent(host)
+    assert result["failure_class"] == "log_truncated" and "did not read all" in result["msg"]
+    assert host.ask(expect=[one(fields={"block_size": 8})])["ok"], "a line that is there is there"
+
+
+def test_a_row_that_cannot_be_read(host):
+    run = host.run_command
+
+    def broken(argv, **more):
+        rc, out, err = run(argv, **more)
+        return rc, out + ('{"MESSAGE":"cut of\n' if argv[0] == "journalctl" and out else ""), err
+
+    host.run_command = broken
+    assert absent(host)["failure_class"] == "message_withheld"
+
+
+def test_rows_of_a_users_unit_that_an_older_journald_gave_to_another_invocation():
+    host = Host()
+    about = {"USER_UNIT": UNIT, "USER_INVOCATION_ID": NOW, "MESSAGE_ID": STARTED, "JOB_RESULT": "done"}
+    host.row("Started.", _SYSTEMD_UNIT="user@1000.service", _SYSTEMD_USER_UNIT="init.scope", **about)
+    host.row("words", _SYSTEMD_UNIT="user@1000.service", _SYSTEMD_USER_UNIT=UNIT, _SYSTEMD_INVOCATION_ID=OLD)
+    result = host.ask(scope="user", directory="/exported", invocation=NOW, must_not_match=["nothing"])
+    assert result["failure_class"] == "no_entries" and "1 rows of it carry another invocation" in result["msg"]
+
+
+def test_rows_of_a_younger_invocation_are_not_looked_at(host):
+    host.start(invocation="c" * 32)
+    host.row("stray words", _SYSTEMD_UNIT=UNIT)
+    host.suppress(5)
+    host.say("late words")
+    result = host.ask(invocation=NOW, expect=[{"contains": "late words"}], must_not_match=["nothing"])
+    assert result["ok"] and (result["unattributed"], result["suppressed"]) == (0, 0), result["msg"]
+    assert [argv for argv in host.commands if "--cursor=c8" in argv and f"_SYSTEMD_UNIT={UNIT}" not in argv]
+
+
 def test_output_to_a_file_has_no_entries_and_passes_nothing():
     host = Host(StandardOutput="file")
     host.start()
@@ -170,6 +220,17 @@ def test_long_messages_and_withheld_ones(host):
     assert host.ask(expect=[one("x{9000} end", fields={"end": 1})])["ok"]
     host.say(None)
     assert absent(host)["failure_class"] == "message_withheld"
+
+
+def test_the_start_of_a_namespaces_own_journald_is_no_restart():
+    host = Host(LogNamespace="llm")
+    started = {"MESSAGE_ID": JOURNALD_STARTED, "_TRANSPORT": "driver", "_SYSTEMD_UNIT": "systemd-journald@llm.service"}
+    host.start()
+    host.row("Journal started", **started)
+    host.say("words")
+    assert host.ask(must_not_match=["nothing"])["ok"]
+    host.row("Journal started", **started)
+    assert host.ask(must_not_match=["nothing"])["failure_class"] == "log_truncated"
 
 
 def test_a_start_that_was_over_before_journald_was_restarted_is_whole():

@@ -13,7 +13,7 @@ def test_waiting_sees_the_line(host):
     host.later = [(3.0, lambda: host.say("ready now"))]
     result = host.ask(expect=[{"contains": "ready now"}, one()], timeout=60)
     assert result["ok"] and 3.0 <= host.clock < 3.25
-    polls = [argv for argv in host.commands if argv[0] == "journalctl" and "--after-cursor=c7" in argv]
+    polls = [argv for argv in host.commands if argv[0] == "journalctl" and "--cursor=c7" in argv]
     assert len(polls) > 10
 
 
