@@ -36,19 +36,6 @@ _ELSEWHERE = frozenset(
 _REPEATED = re.compile(
     r"After|Before|Bind\w*Paths|Device\w+|Exec\w+|LoadCredential|PartOf|ReadWritePaths|Requires|RequiredBy|WantedBy|Wants"
 )
-# The role's variables carry these options; the others are for server_unit alone.
-_ROLE_OPTIONS = (
-    "name",
-    "scope",
-    "python",
-    "args",
-    "speculative",
-    "flag_names",
-    "environment",
-    "service",
-    "user",
-    "group",
-)
 
 
 @dataclass(frozen=True)
@@ -105,9 +92,6 @@ def adopt(found: Found, table: FlagTable) -> dict[str, t.Any]:
         "working_directory": found.working_directory or launch.directory or None,
     }
     options = {key: value for key, value in options.items() if value not in (None, {}, [])}
-    beside = [key for key in options if key not in _ROLE_OPTIONS]
-    if beside:
-        remarks.append(f"The role has no variable for {', '.join(beside)}: only server_unit itself takes them.")
     hidden = Mask(_secret_values(found))
     shown = _hidden(hidden.value(options))
     if shown != options:
@@ -115,7 +99,7 @@ def adopt(found: Found, table: FlagTable) -> dict[str, t.Any]:
         arguments.lost.append("A secret inside of another value was replaced by asterisks.")
     return {
         "options": options,
-        "role_variables": {f"server_{key}": options[key] for key in _ROLE_OPTIONS if key in options},
+        "role_variables": {f"server_{key}": value for key, value in options.items()},
         "secrets": list(dict.fromkeys([*keys, *arguments.secrets, *secret_variables, *credentials])),
         "wrapper": {"kind": launch.kind, "command": hidden.text(launch.wrapper)} if launch.kind else None,
         "complete": launch.found

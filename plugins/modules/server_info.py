@@ -236,7 +236,7 @@ adoption:
         speculative: {algorithm: DFLASH, draft_model_path: /models/draft, draft_window_size: 2048}
         environment: {NCCL_DEBUG: WARN}
     role_variables:
-      description: The same as variables of the role P(llmops.sglang.server#role), as far as that has them.
+      description: The same as variables of the role P(llmops.sglang.server#role).
       type: dict
     secrets:
       description:

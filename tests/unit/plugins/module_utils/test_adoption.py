@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import random
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -163,6 +165,23 @@ def test_abbreviations_and_old_names_are_spelled_out():
         "draft_window_size": 2048,
     }
     assert result["role_variables"]["server_speculative"] == result["options"]["speculative"]
+
+
+def test_the_role_takes_all_that_a_unit_says():
+    lines = [("Unit", "Documentation", "man:x"), ("Service", "Nice", "5"), ("Install", "WantedBy", "llm.target")]
+    result = adopted(
+        f"{' '.join(START)} --model-path /m --speculative-algorithm DDTREE --our-switch",
+        environment={"A": "1"},
+        settings=lines,
+        user="u",
+        group="g",
+        working_directory="/srv",
+    )
+    assert result["complete"] and set(result["options"]) >= {"unit", "service", "install", "working_directory", "group"}
+    assert result["role_variables"] == {f"server_{name}": value for name, value in result["options"].items()}
+    role = pathlib.Path(__file__).resolve().parents[4] / "roles/server/meta/argument_specs.yml"
+    known = yaml.safe_load(role.read_text())["argument_specs"]["main"]["options"]
+    assert set(result["role_variables"]) <= set(known)
 
 
 def test_an_ambiguous_flag_is_told_and_not_guessed():
