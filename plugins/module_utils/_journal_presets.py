@@ -104,6 +104,26 @@ START_ERROR = (
         r"OutOfMemoryError|(?:CUDA|HIP) out of memory|Not enough memory\. Please try",
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate",
     ),
+    Forbidden(
+        "argument refused",
+        r"^[\w ./-]+: error: (?:unrecognized arguments|ambiguous option|argument |the following arguments are required)",
+        "sglang serve: error: unrecognized arguments: --speculative-dflash-draft-window-size 4096",
+    ),
+    Forbidden(
+        "internal port in use",
+        r"\b\w+ at \d+ is not available in \d+ seconds",
+        "dist_init_port at 5000 is not available in 30 seconds. x",
+    ),
+    Forbidden(
+        "graph capture failed",
+        r"Capture [\w ]*graph failed: ",
+        "Exception: Capture cuda graph failed: CUDA out of memory",
+    ),
+    Forbidden(
+        "scheduler of another node ended",
+        r"Scheduler or DataParallelController \d+ terminated with ",
+        "[2026-05-30 08:20:46] Scheduler or DataParallelController 11 terminated with 0",
+    ),
     Forbidden("watchdog", r"[Ww]atchdog timeout \(", "Scheduler watchdog timeout (self.watchdog_timeout=300)"),
     Forbidden(
         "warm-up failed",
@@ -120,6 +140,12 @@ START_ERROR = (
         r"^\d+\.\d\d\.\d{3}\.\d{3} E ",
         "0.00.005.393 E cmn  common_init_: failed to load model '/none'",
     ),
+)
+
+# What "dflash" wants to be there; forks print the name of their own algorithm.
+DRAFT_RUNNER_SAMPLE = (
+    "[2026-05-30 08:20:46 TP0] Initialized DDTREE draft runner. attention_backend=triton, model=DFlashDraftModel, "
+    "block_size=8, draft_window_size=2048, compact_cache=True"
 )
 
 PRESETS = {

@@ -109,6 +109,8 @@ options:
       - V(dflash) wants the line of the draft runner (whatever algorithm it names), compares O(preset_fields), and forbids
         every warning that says that another setting was put in place of yours.
       - V(clean_start) forbids the errors, silent fallbacks and deprecation warnings of a start.
+      - The guide R(presets of journal_assert, ansible_collections.llmops.sglang.docsite.journal_presets) lists each entry with
+        a line that it finds.
     type: list
     elements: str
     choices: [dflash, clean_start]

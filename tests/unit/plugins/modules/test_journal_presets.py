@@ -11,9 +11,13 @@ import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _journal_presets
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import DRAFT_RUNNER
 from ansible_collections.llmops.sglang.tests.unit.journal_host import RUNNER, Host
 
 LOGS = pathlib.Path(__file__).parents[2] / "fixtures" / "logs"
+GUIDE = pathlib.Path(__file__).parents[4] / "docs" / "docsite" / "rst" / "journal_presets.rst"
+# In the guide, the data begin behind it.
+MARK = "\n..\n  From the data.\n"
 
 
 # What these servers did say: two have deprecated flags, and one freezes its garbage collector before its port is bound.
@@ -47,17 +51,14 @@ def test_presets_on_healthy_servers(name):
     assert dflash["failure_class"] == next((word for part, word in words.items() if part in name), "")
 
 
-@pytest.mark.parametrize(
-    "name", sorted(path.stem for path in (LOGS / "failing").glob("*.log") if "args-" not in path.stem)
-)
+@pytest.mark.parametrize("name", sorted(path.stem for path in (LOGS / "failing").glob("*.log")))
 def test_a_failed_start_is_not_clean(name):
     host = Host()
     host.start()
     host.say(*(LOGS / "failing" / f"{name}.log").read_text(encoding="utf-8").splitlines())
     # These two were killed after they had said that they were ready.
-    wanted = "" if name.endswith("-killed") else "bad-flag" if "bad-flag" in name else "forbidden_match"
-    if wanted != "bad-flag":
-        assert host.ask(preset=["clean_start"])["failure_class"] == wanted
+    wanted = "" if name.endswith("-killed") else "forbidden_match"
+    assert host.ask(preset=["clean_start"])["failure_class"] == wanted
 
 
 def test_every_entry_of_a_preset_fits_its_sample():
@@ -83,3 +84,29 @@ def test_what_a_request_says_proves_nothing(line):
     assert host.ask(preset=["dflash"], preset_fields=fields)["failure_class"] == "pattern_not_found"
     host.say(RUNNER.format(8, 2048))
     assert host.ask(preset=["dflash"], preset_fields=fields)["ok"]
+
+
+def listed(title, line):
+    return f"{title}\n  .. code-block:: text\n\n    {line.rstrip()}\n\n"
+
+
+def guide():
+    """The list of the guide, as the data have it."""
+    parts = (
+        ("What ``dflash`` wants", [("draft runner", _journal_presets.DRAFT_RUNNER_SAMPLE)]),
+        ("What both forbid: another setting than yours", _journal_presets.SETTING_CHANGED),
+        ("What ``clean_start`` forbids too: errors", _journal_presets.START_ERROR),
+        ("What ``clean_start`` forbids too: what is deprecated", _journal_presets.DEPRECATED),
+    )
+    return (
+        "".join(
+            f"\n{heading}\n{'-' * len(heading)}\n\n" + "".join(listed(entry[0], entry[-1]) for entry in entries)
+            for heading, entries in parts
+        ).rstrip()
+        + "\n"
+    )
+
+
+def test_the_guide_lists_each_entry_with_its_line():
+    assert re.search(DRAFT_RUNNER, _journal_presets.DRAFT_RUNNER_SAMPLE)
+    assert GUIDE.read_text(encoding="utf-8").partition(MARK)[2] == guide()
