@@ -24,7 +24,8 @@ def stream_command(argv: t.Sequence[str], environ: t.Mapping[str, str], take: Ta
     """Run *argv* and give *take* each line while it comes, at most :data:`LONGEST_OUTPUT_LINE` bytes of it."""
     with tempfile.TemporaryFile() as said:
         try:
-            process = subprocess.Popen(
+            # run_command() holds the output until the command ends, and a journal may be larger than the memory.
+            process = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 list(argv),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
