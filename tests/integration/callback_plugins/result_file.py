@@ -15,7 +15,8 @@ name: result_file
 type: aggregate
 short_description: Writes each host's result to the file named by LLMOPS_RESULT_FILE
 description:
-  - One JSON object a line, with C(host), C(action), C(task), C(seconds) since the task's start and C(result). For tests that want the result and not its display.
+  - One JSON object a line, with C(host), C(action), C(task), C(ended) by this machine's monotonic clock,
+    C(seconds) since the task's start and C(result). For tests that want the result and not its display.
 """
 
 
@@ -39,7 +40,8 @@ class CallbackModule(CallbackBase):
         task = getattr(result, "task", None) or result._task
         shown = {key: value for key, value in values.items() if not key.startswith("_ansible_")}
         entry = {"host": host.get_name(), "action": task.action, "task": task.name, "result": {**shown, **added}}
-        entry["seconds"] = time.monotonic() - self._begun
+        entry["ended"] = time.monotonic()
+        entry["seconds"] = entry["ended"] - self._begun
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(entry, default=str) + "\n")
 

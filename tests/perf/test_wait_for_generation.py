@@ -1,0 +1,130 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long after the fact a wait says ready, or failed, beside the ways that it replaces.
+
+The fact is what the server itself notes: the first moment at which a generation would have succeeded.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import random
+import statistics
+
+import pytest
+import yaml
+from on_host_run import DEFAULTS, run_on_host
+
+STARTS = 30
+# Two generations, which the server takes 20 ms for, and two looks at its models.
+PROBES_SECONDS = 0.06
+FOLDER = "/run/llmops-perf"
+# Runs of ansible side by side, so that the measurement does not take all day.
+SIDES = ("left", "right")
+
+
+def measure(hosts, what):
+    seed = random.randrange(10**6)
+    settings = {"what": what, "starts": STARTS, "seed": seed, "port": 33000}
+    with hosts.first("host1"):
+        return run_on_host(hosts, "lag.py", settings, timeout=600)
+
+
+def shown(title, values):
+    """Median and 99th percentile of *values*, which at thirty is the largest."""
+    ordered = sorted(values)
+    p50, p99 = statistics.median(ordered), ordered[max(int(len(ordered) * 0.99 + 0.999) - 1, 0)]
+    print(f"\n{title}: p50 {p50:.2f} s, p99 {p99:.2f} s, n {len(ordered)}")
+    return p50, p99
+
+
+def test_lag_of_the_verdict(hosts):
+    measured = measure(hosts, "starts")
+    assert min(measured["lags"]) >= 0, "ready before a generation could succeed"
+    p50, p99 = shown("from the first possible generation to the verdict on the host", measured["lags"])
+    print(f"generations asked for: at most {max(measured['asked'])}")
+    assert set(measured["asked"]) == {DEFAULTS["successes"]}
+    assert p50 - PROBES_SECONDS < 0.4 and p99 - PROBES_SECONDS < 1
+
+
+def test_lag_of_a_failure(hosts):
+    measured = measure(hosts, "failures")
+    assert set(measured["words"]) <= {"server_crashed", "gave_up"}, measured["words"]
+    dummy, p99 = shown("from the death of the process to the failure", measured["lags"])
+    assert p99 < 2
+
+
+@pytest.fixture(scope="module")
+def shell_loop(hosts):
+    return shown("shell loop, a generation every 15 s", measure(hosts, "shell")["lags"])
+
+
+def unit_text(hosts, side, port):
+    server = f"{hosts.repository}/tests/integration/on_host/server.py"
+    return (
+        f"[Unit]\nStartLimitIntervalSec=0\n[Service]\nType=exec\nKillMode=process\n"
+        f"ExecStart=/usr/bin/python3 -S -E -B {server} --port {port} --plan {FOLDER}/{side}.json\n"
+    )
+
+
+def rounds():
+    """A start and our wait, a start and ansible-core's own, again and again; each start has a load of its own."""
+    rng = random.Random(random.randrange(10**6))
+    uri = {"url": "http://127.0.0.1:{{ port }}/v1/chat/completions", "method": "POST", "body": "{}"}
+    for dummy in range(STARTS // len(SIDES)):
+        for name, task in (
+            ("ours", {"llmops.sglang.wait_for_generation": {"name": "perf-{{ inventory_hostname }}"}}),
+            (
+                "core",
+                {
+                    "ansible.builtin.uri": {**uri, "timeout": 30},
+                    "register": "answer",
+                    "until": "answer.status == 200",
+                    "delay": 5,
+                    "retries": 20,
+                },
+            ),
+        ):
+            plan = {"load": rng.uniform(1, 6), "warm": 0.0, "linger": 0.0, "way": "child", "reuse": False}
+            start = (
+                f"echo {json.dumps(json.dumps(plan))} > {FOLDER}/{{{{ inventory_hostname }}}}.json; "
+                "systemctl restart perf-{{ inventory_hostname }}; "
+                "systemctl show --value -p InvocationID perf-{{ inventory_hostname }}"
+            )
+            yield {"name": f"start {name}", "ansible.builtin.shell": start}
+            yield {"name": name, **task}
+
+
+def test_lag_to_the_end_of_the_task(hosts, shell_loop, tmp_path):
+    ports = {side: 33500 + number for number, side in enumerate(SIDES)}
+    for side, port in ports.items():
+        text = unit_text(hosts, side, port)
+        file = f"/run/systemd/system/perf-{side}.service"
+        made = hosts.ssh("host1", f"mkdir -p {FOLDER}; cat > {file} <<'END'\n{text}END\nsystemctl daemon-reload")
+        assert made.returncode == 0, made.stderr
+    aliases = {side: {"ansible_host": hosts.address("host1"), "port": port} for side, port in ports.items()}
+    inventory = tmp_path / "sides.yml"
+    inventory.write_text(yaml.safe_dump({"all": {"children": {"sides": {"hosts": aliases}}}}))
+    playbook, results = tmp_path / "play.yml", tmp_path / "results"
+    play = {"hosts": "sides", "gather_facts": False, "strategy": "ansible.builtin.free", "tasks": list(rounds())}
+    playbook.write_text(yaml.safe_dump([play]))
+    done = hosts.playbook(playbook, inventories=[inventory], environ={"LLMOPS_RESULT_FILE": str(results)}, timeout=900)
+    assert done.returncode == 0, done.stdout[-3000:]
+    lags = read_lags(hosts, results)
+    ours, core = (shown(f"to the end of the task, {name}", lags[name]) for name in ("ours", "core"))
+    assert len(lags["ours"]) == len(lags["core"]) == STARTS
+    assert min(lags["ours"]) >= 0 and ours[0] < core[0] and ours[0] < shell_loop[0]
+
+
+def read_lags(hosts, results: pathlib.Path):
+    """Seconds from each invocation's first possible generation to the end of the task that waited for it."""
+    notes = hosts.ssh("host1", f"cd {FOLDER} && grep -H . *.ready").stdout.split()
+    ready = {name.partition(".")[0]: float(text) for name, dummy, text in (note.partition(":") for note in notes)}
+    started, lags = {}, {"ours": [], "core": []}
+    for row in map(json.loads, results.read_text().splitlines()):
+        if row["task"].startswith("start "):
+            started[row["host"]] = row["result"]["stdout"].strip()
+        else:
+            lags[row["task"]].append(row["ended"] - ready[started[row["host"]]])
+    return lags
