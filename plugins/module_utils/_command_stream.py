@@ -54,7 +54,7 @@ def buffered(run_command: t.Callable[..., tuple[int, str, str]]) -> Stream:
         status, out, said = run_command(list(argv), environ_update=dict(environ))
         # Not splitlines(): a message may hold other characters that Python takes for line ends.
         for line in out.split("\n"):
-            if line and take(line):
+            if take(line):
                 return 0, said
         return status, said
 

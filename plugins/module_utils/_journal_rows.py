@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: only for the plugins of this collection.
-"""Rows as ``journalctl -o json`` prints them, turned into the lines that the program wrote."""
+"""Rows as journalctl prints them, turned into the lines that the program wrote."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ LONGEST_LINE = 1024 * 1024
 
 _ANSI = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# Unlike loads() it does not look for blanks around the row.
-_decode = json.JSONDecoder().raw_decode
+_FIELD_NAME = re.compile(r"[A-Z0-9_]+")
 _BREAKS = re.compile(r"[\r\n]+")
 
 
@@ -28,10 +27,71 @@ class Line(t.NamedTuple):
     cursor: str = ""
 
 
-def parse_row(text: str) -> dict[str, t.Any]:
-    """The row that journalctl printed as *text*, which begins with a brace; one without its MESSAGE where it is none."""
+class RowParser:
+    """Puts rows together from the lines of ``journalctl -o export``, which costs half of what JSON does.
+
+    A field is ``NAME=text``, or where its bytes are no printable text a line with the name, eight bytes with their number
+    (little endian) and the bytes; an empty line ends the row. A line that is a row in JSON is taken, too.
+
+    :arg take: takes each row; its answer is that of :meth:`feed`.
+    :arg longest: as much as there is of a line that was too long. Its row is handed on without what it says.
+    """
+
+    def __init__(self, take: t.Callable[[dict[str, t.Any]], t.Optional[bool]], longest: int) -> None:
+        self._take, self._longest = take, longest
+        self._row: dict[str, t.Any] = {}
+        self._name = ""
+        self._bytes: t.Optional[bytearray] = None
+        self._lost = False
+
+    def feed(self, line: str) -> t.Optional[bool]:
+        """Take one more line, without its end."""
+        if self._bytes is not None:
+            return self._feed_bytes(line)
+        name, is_text, value = line.partition("=")
+        if not is_text or len(line) >= self._longest or line[0] == "{" or self._lost:
+            return self._feed_other(line)
+        row = self._row
+        row[name] = value if name not in row else [row[name], value]
+        return None
+
+    def _feed_other(self, line: str) -> t.Optional[bool]:
+        if self._lost:
+            # Where the bytes of a field cannot be counted, the next row is where one begins.
+            if not line.startswith("__CURSOR="):
+                return None
+            self._lost = False
+            return self.feed(line)
+        if not line:
+            row, self._row = self._row, {}
+            return self._take(row) if row else None
+        if line[0] == "{" and not self._row:
+            return self._take(_json_row(line))
+        if "=" in line:
+            self._row[line.partition("=")[0]] = None
+        elif _FIELD_NAME.fullmatch(line):
+            self._name, self._bytes = line, bytearray()
+        return None
+
+    def _feed_bytes(self, line: str) -> t.Optional[bool]:
+        raw = t.cast("bytearray", self._bytes)
+        raw += line.encode("utf-8", "surrogateescape")
+        size = int.from_bytes(raw[:8], "little") if len(raw) >= 8 else 0
+        if size >= self._longest:
+            self._row, self._bytes, self._lost = {}, None, True
+            return self._take({"MESSAGE": None})
+        if len(raw) < 8 + size:
+            raw += b"\n"
+            return None
+        value: t.Any = bytes(raw[8 : 8 + size])
+        self._row[self._name] = value if self._name not in self._row else [self._row[self._name], value]
+        self._bytes = None
+        return None
+
+
+def _json_row(text: str) -> dict[str, t.Any]:
     try:
-        return _decode(text)[0]
+        return json.JSONDecoder().raw_decode(text)[0]
     except ValueError:
         return {"MESSAGE": None}
 
@@ -50,9 +110,11 @@ def number(row: dict[str, t.Any], field: str, default: int = 0) -> int:
 def message_bytes(value: t.Any) -> t.Optional[bytes]:
     """The bytes of a MESSAGE, whichever way journalctl printed it; ``None`` where the text was withheld.
 
-    A text is a string, text with control characters or invalid UTF-8 a list of numbers, a field that was written more
+    A text is a string, text with control characters or invalid UTF-8 bytes (in JSON a list of numbers), a field that was written more
     than once a list of those, and a value that journalctl finds too long (without ``--all``) null.
     """
+    if isinstance(value, bytes):
+        return value
     if isinstance(value, str):
         try:
             return value.encode("utf-8", "surrogateescape")

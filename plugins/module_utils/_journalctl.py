@@ -8,8 +8,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import Stream, buffered
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import clean_text, parse_row
+from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import LONGEST_OUTPUT_LINE, Stream, buffered
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import RowParser, clean_text
 
 if t.TYPE_CHECKING:
     from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
@@ -80,15 +80,12 @@ class Journal:
         What cannot be read as a row is handed on as one without text. Gives journalctl's exit status and what it said.
         """
 
-        def take_text(text: str) -> t.Optional[bool]:
-            # Other lines are journalctl's own, such as "-- No entries --".
-            return take(parse_row(text)) if text.startswith("{") else None
-
         fields = _USER_FIELDS if self.user else _SYSTEM_FIELDS
-        # --all, because a message of more than 4 KiB is null without it.
-        command = ["journalctl", "-o", "json", "--all", "--no-pager", f"--output-fields={fields}"]
+        # --all, because a long message may be withheld without it.
+        command = ["journalctl", "-o", "export", "--all", "--no-pager", f"--output-fields={fields}"]
         words = [*command, *self._where, *options, *matches]
-        status, err = self._stream(words, self._manager.command_environ, take_text)
+        parser = RowParser(take, LONGEST_OUTPUT_LINE)
+        status, err = self._stream(words, self._manager.command_environ, parser.feed)
         said = clean_text(" ".join(err.split()))
         return status, said if said or not status else f"journalctl ended with status {status}"
 

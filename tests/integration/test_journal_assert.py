@@ -252,6 +252,17 @@ def test_bytes_colours_and_long_lines(service):
     assert len(json.dumps(result)) < 20_000
 
 
+def test_a_long_message_of_the_journals_own_protocol(service):
+    say = (
+        "import socket, time; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect('/run/systemd/journal/socket'); "
+        "s.send(b'MESSAGE=' + b'y' * 150000 + b' end=2' + bytes([10])); print('done', flush=True); time.sleep(9999)"
+    )
+    service.start(f'exec /usr/bin/python3 -c "{say}"')
+    service.until("done")
+    result = service.ask(expect=[{"pattern": "yyy end", "fields": {"end": 2}}], must_not_match=["nothing"])
+    assert result["ok"], result["msg"]
+
+
 def test_a_journal_namespace(service):
     service.start(f"echo words; {FOREVER}", "LogNamespace=ja")
     service.until("words")

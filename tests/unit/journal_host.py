@@ -21,6 +21,18 @@ RUNNER = (
 )
 
 
+def printed(row):
+    """*row* as ``journalctl -o export`` prints it; in JSON, as another tool in its place may, where a text is withheld."""
+    if None in row.values():
+        return json.dumps(row, separators=(",", ":")) + "\n"
+    out = b""
+    for name, value in row.items():
+        raw = bytes(value) if isinstance(value, (list, bytes)) else str(value).encode()
+        binary = not isinstance(value, str) or not value.isprintable()
+        out += name.encode() + (b"\n" + len(raw).to_bytes(8, "little") if binary else b"=") + raw + b"\n"
+    return (out + b"\n").decode("utf-8", "surrogateescape")
+
+
 class Host:
     """A host's systemctl and journalctl: matches, cursors, --all and --lines as journalctl has them."""
 
@@ -103,7 +115,7 @@ class Host:
                 rows = rows[-int(word.partition("=")[2]) :]
         if "--all" not in argv:
             rows = [{**row, "MESSAGE": None} if len(str(row["MESSAGE"])) > 4096 else row for row in rows]
-        return self.rc, "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows), self.error
+        return self.rc, "".join(map(printed, rows)), self.error
 
     @staticmethod
     def _fits(row, words):

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import (
     LineAssembler,
+    RowParser,
     clean_text,
     message_bytes,
     split_lines,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import CommandRunner, Journal
+from ansible_collections.llmops.sglang.tests.unit.journal_host import printed
 
 
 def texts(*rows):
@@ -108,3 +110,47 @@ def test_rows_survive_what_is_no_row():
 
 def test_bytes_that_ansible_could_not_decode():
     assert message_bytes("a\udcff") == b"a\xff"
+
+
+def parsed(output, longest=1000):
+    found = []
+    parser = RowParser(found.append, longest)
+    # As the stream cuts them.
+    for line in output.split("\n"):
+        parser.feed(line[:longest])
+    return found
+
+
+NAMES = st.from_regex(r"[A-Z_][A-Z0-9_]{0,12}", fullmatch=True)
+BYTES = (
+    st.text(alphabet="aé =\u2028", min_size=1).map(str.encode)
+    | st.binary()
+    | st.just(b"\n\n__CURSOR=x\n")
+    | st.just(b"A\n=")
+)
+
+
+@given(st.lists(st.dictionaries(NAMES, BYTES, min_size=1, max_size=5), max_size=4))
+def test_rows_of_any_bytes_are_read_back(rows):
+    output = "".join(printed(row) for row in rows)
+    assert parsed(output) == rows
+
+
+def test_text_and_bytes_and_fields_that_are_there_twice():
+    row = {"__CURSOR": "c1", "MESSAGE": "a=b é", "_PID": "7"}
+    twice = "MESSAGE=one\nMESSAGE\n\x04\0\0\0\0\0\0\0t\nwo\n\n"
+    assert parsed(printed(row) + twice) == [row, {"MESSAGE": ["one", b"t\nwo"]}]
+    assert texts(parsed(twice)[0]) == ["one", "t", "wo"]
+
+
+@pytest.mark.parametrize("value", ["x" * 5000, b"\0" * 5000, b"\n\n" * 3000, b"\n\nMESSAGE=forged\n\n" + b"\0" * 5000])
+def test_a_row_that_is_too_long_is_withheld_and_the_next_ones_are_read(value):
+    after = {"__CURSOR": "c2", "MESSAGE": "after"}
+    found = parsed(printed({"__CURSOR": "c1", "MESSAGE": value, "_PID": "7"}) + printed(after))
+    assert [row for row in found if row.get("MESSAGE") is not None] == [after]
+    assert len(found) == 2 and found[0]["MESSAGE"] is None
+
+
+@given(st.text(alphabet='A={\n\0\x08x"}'), st.integers(2, 50))
+def test_no_output_upsets_it(output, longest):
+    assert all(isinstance(row, dict) for row in parsed(output, longest))
