@@ -1,0 +1,106 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one assertion costs in a journal of a million rows, beside the same rows through journalctl and grep alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import ansible
+import big_journal
+import pytest
+
+ROUNDS = 5
+MEMORY = 60 * 1024
+EXPECT = [
+    {
+        "pattern": r"Initialized (\w+) draft runner\.",
+        "fields": {"draft_window_size": 2048, "compact_cache": True},
+    },
+    {"contains": "Decode batch", "min_count": 9_000},
+    {"pattern": "Traceback|OutOfMemoryError", "count": 0},
+]
+PROGRAM = """
+import atexit, resource, runpy, sys
+def tell():
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        print(resource.getrusage(who).ru_maxrss, file=sys.stderr)
+atexit.register(tell)
+runpy.run_module("ansible_collections.llmops.sglang.plugins.modules.journal_assert", run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("journal")
+    began = time.monotonic()
+    big_journal.write(folder)
+    print(f"\n{big_journal.ROWS} rows written in {time.monotonic() - began:.0f} s")
+    yield folder
+    shutil.rmtree(folder)
+
+
+def bare(folder):
+    """Seconds, and peak memory in KiB, of the shell's own way."""
+    words = ["journalctl", f"--directory={folder}", "-o", "cat", "--no-pager"]
+    matches = [f"_SYSTEMD_INVOCATION_ID={big_journal.NOW}", "+", f"INVOCATION_ID={big_journal.NOW}"]
+    began = time.monotonic()
+    with subprocess.Popen([*words, *matches], stdout=subprocess.PIPE) as reader:
+        found = subprocess.run(["grep", "-E", EXPECT[0]["pattern"]], stdin=reader.stdout, capture_output=True)
+        reader.stdout.close()
+        dummy, status, used = os.wait4(reader.pid, 0)
+        reader.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - began
+    assert found.stdout.decode().splitlines() == [big_journal.RUNNER]
+    return seconds, used.ru_maxrss
+
+
+def ours(folder, **options):
+    """Seconds, peak memory in KiB of the module and of the journalctl that it runs, and the result."""
+    asked = {"name": "llm0", "directory": str(folder), "invocation": big_journal.NOW, "expect": EXPECT, **options}
+    library = pathlib.Path(ansible.__file__).parents[1]
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": asked}),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f".build/collections:{library}"},
+    )
+    seconds = time.monotonic() - began
+    own, child = map(int, done.stderr.split()[-2:])
+    return seconds, own, child, json.loads(done.stdout)
+
+
+def test_a_million_rows(journal):
+    bare_runs, our_runs = [], []
+    for dummy in range(ROUNDS):
+        bare_runs.append(bare(journal))
+        our_runs.append(ours(journal))
+        result = our_runs[-1][3]
+        assert result["ok"] and result["entries_scanned"] == big_journal.CURRENT, result["msg"]
+        assert [entry["count"] for entry in result["results"]] == [1, 9_999, 0]
+    grep, module = (statistics.median(run[0] for run in runs) for runs in (bare_runs, our_runs))
+    memory = max(run[1] for run in our_runs)
+    print(
+        f"\n{big_journal.CURRENT} of {big_journal.ROWS} rows, three expectations: {module:.2f} s, journalctl -o cat | grep {grep:.2f} s: "
+        f"{(module - 0.3) / grep:.1f} times and 0.3 s; peak memory {memory / 1024:.0f} MiB, and that of journalctl "
+        f"{max(run[2] for run in our_runs) / 1024:.0f} MiB (alone {max(run[1] for run in bare_runs) / 1024:.0f} MiB, "
+        "the journal's own pages)"
+    )
+    assert memory < MEMORY
+    assert module <= 3 * grep + 0.3
+
+
+def test_memory_does_not_grow_with_the_rows(journal):
+    few, many = ours(journal), ours(journal, invocation="any", expect=[{"contains": "Decode batch"}])
+    assert many[3]["entries_scanned"] == big_journal.ROWS // big_journal.UNITS > 2 * few[3]["entries_scanned"]
+    print(f"\npeak memory {few[1] / 1024:.1f} MiB, and with 2.5 times the rows {many[1] / 1024:.1f} MiB")
+    assert many[1] < min(MEMORY, few[1] * 1.1)
