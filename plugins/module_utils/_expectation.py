@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections import deque
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._field_match import differs, look_up
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
 from ansible_collections.llmops.sglang.plugins.module_utils._log_fields import parse_fields
+from ansible_collections.llmops.sglang.plugins.module_utils._log_text import LONGEST_TRACEBACK, TRACEBACK, has_prefix
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 OCCURRENCES = ("all", "first", "last", "any")
@@ -69,11 +71,16 @@ class Expectation:
     _good: t.Optional[_Match] = field(default=None, init=False)
     _bad: t.Optional[_Match] = field(default=None, init=False)
     _actuals: dict[str, Line] = field(default_factory=dict, init=False)
+    # The end of the traceback that the first line begins, and how many more of its lines may come.
+    _traceback: deque[str] = field(default_factory=lambda: deque(maxlen=8), init=False)
+    _frames_left: int = field(default=0, init=False)
     # When the line that ends it was written; 0 while none was.
     over_us: int = field(default=0, init=False)
 
     def feed(self, line: Line) -> None:
         """Look at one more line; lines come in the order of the journal."""
+        if self._frames_left:
+            self._follow(line)
         if self.over_us or not self._wants(line.source):
             return
         if isinstance(self.pattern, str):
@@ -88,7 +95,7 @@ class Expectation:
     def feed_all(self, lines: t.Iterable[Line]) -> None:
         """The same for many lines, most of which do not fit."""
         for line in lines:
-            if self.over_us:
+            if self.over_us and not self._frames_left:
                 return
             self.feed(line)
 
@@ -130,6 +137,7 @@ class Expectation:
             "count": self.found,
             "line": match.line.text if match else "",
             "cursor": match.line.cursor if match else "",
+            "traceback": list(self._traceback) if match is self._first else [],
             "fields": (match.fields if self.fields else seen) if match else {},
             "mismatches": match.mismatches if match else [],
             "missing": match.missing if match else [],
@@ -140,8 +148,18 @@ class Expectation:
         # What must not be there must not be in a row without an invocation either; nothing is proved by such a row.
         return self.forbidden if source == "unattributed" else self.source in ("any", source)
 
+    def _follow(self, line: Line) -> None:
+        """Keep *line* where it goes on with the traceback; what other processes say in between does not."""
+        if line.source != "service" or has_prefix(line.text):
+            return
+        self._traceback.append(line.text)
+        # The line of the exception is the first that is not indented.
+        self._frames_left = self._frames_left - 1 if line.text.startswith((" ", "\t")) else 0
+
     def _note(self, line: Line) -> None:
         self.found += 1
+        if self.found == 1 and line.text.endswith(TRACEBACK):
+            self._frames_left = LONGEST_TRACEBACK
         match = _Match(line, {}, [], [])
         if self.fields:
             seen = parse_fields(line.text)

@@ -85,6 +85,7 @@ def _bounded(result: dict[str, t.Any], line: int, text: int, keys: int, passing:
                 **entry,
                 "title": cut(entry["title"], line),
                 "line": cut(entry["line"], line),
+                "traceback": [cut(frame, line) for frame in entry["traceback"][-keys:]],
                 "fields": {cut(k, text): _small(v, text) for k, v in list(entry["fields"].items())[:keys]},
                 "mismatches": [{k: _small(v, text) for k, v in m.items()} for m in entry["mismatches"][:keys]],
                 "missing": [cut(key, text) for key in entry["missing"][:keys]],

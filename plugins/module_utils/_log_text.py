@@ -14,12 +14,12 @@ from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import
 _PREFIX = re.compile(
     r"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{3})?(?P<ranks>(?: [A-Z_]+\d+)*)\]|\d+\.\d\d\.\d{3}\.\d{3} [A-Z]) "
 )
-_TRACEBACK = "Traceback (most recent call last):"
+TRACEBACK = "Traceback (most recent call last):"
 _EXCEPTION = re.compile(r"(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?")
 _RANK = re.compile(r"\[rank\d+\]: ?")
 _CHAINED = re.compile(r"(?:The above exception was the direct cause|During handling of the above exception)")
 # Longer than any real one; a block that never ends must not swallow the log.
-_LONGEST_TRACEBACK = 400
+LONGEST_TRACEBACK = 400
 
 
 class Traceback(t.NamedTuple):
@@ -58,7 +58,7 @@ def tracebacks(texts: t.Sequence[str]) -> t.Iterator[Traceback]:
     """
     index = 0
     while index < len(texts):
-        if _TRACEBACK not in texts[index]:
+        if TRACEBACK not in texts[index]:
             index += 1
             continue
         found = _one_traceback(texts, index)
@@ -67,17 +67,17 @@ def tracebacks(texts: t.Sequence[str]) -> t.Iterator[Traceback]:
 
 
 def _one_traceback(texts: t.Sequence[str], start: int) -> Traceback:
-    header = message_of(texts[start]).partition(_TRACEBACK)[0].rstrip()
+    header = message_of(texts[start]).partition(TRACEBACK)[0].rstrip()
     frames: list[str] = []
     kind, message, end = "", "", start + 1
     ended = False
-    for index in range(start + 1, min(len(texts), start + _LONGEST_TRACEBACK)):
+    for index in range(start + 1, min(len(texts), start + LONGEST_TRACEBACK)):
         text = _RANK.sub("", texts[index], count=1)
         if not text.strip():
             continue
         if text.startswith((" ", "\t")):
             frames.append(text)
-        elif _CHAINED.match(text) or text.startswith(_TRACEBACK):
+        elif _CHAINED.match(text) or text.startswith(TRACEBACK):
             ended = False
         elif ended:
             break

@@ -213,6 +213,10 @@ results:
     cursor:
       description: The journal's cursor of that line.
       type: str
+    traceback:
+      description: Where that line begins a traceback, the last lines of it (at most eight) to the one that names the exception.
+      type: list
+      elements: str
     fields:
       description: The fields that were asked for, or all of the line's where none was.
       type: dict
@@ -253,7 +257,10 @@ first_entry_at:
   type: str
   sample: '2026-05-30T08:14:12.000000Z'
 covers_start:
-  description: Whether the manager's row about the start of the invocation is among them.
+  description:
+    - Whether the rows are there from the start of the invocation on, which the manager's row about that start shows.
+    - journald keeps what the processes of an ordinary user write in a file of that user's own; it is also false where rows of
+      the service from before its first one are gone with such a file.
   returned: always
   type: bool
 suppressed:
