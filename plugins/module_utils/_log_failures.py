@@ -95,6 +95,7 @@ _CRASHES: tuple[tuple[t.Pattern[str], str], ...] = tuple(
 _LLAMA_LOAD = re.compile(
     r"[\d.]+ E \w.*?: .*?(?:error loading model|failed to load model|failed to open GGUF file|model loading error)"
 )
+_FRACTION = re.compile(r"\bmem_fraction_static'?(?:=|: )([\d.]+)")
 _STOPPED = re.compile(r"SIGTERM received|SIGINT received|INFO: +Shutting down|Gracefully exiting")
 _INTERESTING = re.compile(
     r"error: |Errno 98|is not available in|couldn't bind|Traceback \(most|crashed with exit|died during|is dead|terminated with"
@@ -128,8 +129,20 @@ def failure_of(lines: t.Sequence[t.Union[Line, str]], unit_state: t.Optional[Uni
             found[finding[0]] = finding[1] if finding[0] == "server_crashed" else found.get(finding[0], finding[1])
     for failure_class in _ORDER:
         if failure_class in found:
-            return failure_class, found[failure_class]
+            cause = found[failure_class]
+            return failure_class, _with_fraction(cause, texts) if failure_class == "out_of_memory" else cause
     return None if stopped or unit_state is None else _state_finding(unit_state)
+
+
+def _with_fraction(cause: str, texts: t.Sequence[str]) -> str:
+    """*cause* with the share of the GPU's memory that the server was given, which is what one would change."""
+    if "OOM killer" in cause or "fraction" in cause:
+        return cause
+    for text in texts:
+        match = _FRACTION.search(text) if "server_args=" in text else None
+        if match:
+            return f"{cause.rstrip('.')} (mem_fraction_static is {match.group(1)})."
+    return cause
 
 
 def _line_finding(message: str, text: str, stopped: bool) -> t.Optional[Finding]:

@@ -163,6 +163,15 @@ class Host:
                 return f"signal SIG{match.group('name')}" if by_signal else f"exit status {match.group('status')}"
         return ""
 
+    def last_words(self, invocation_id: str) -> str:
+        """The last line that the invocation itself wrote, masked; empty where there is none."""
+        if self._manager is None or self._name is None or not invocation_id:
+            return ""
+        known = self._reader is not None and self._reader.log.invocation_id == invocation_id
+        log = self._reader.log if self._reader and known else read_invocation(self._manager, self._name, invocation_id)
+        said = [line.text.strip() for line in log.lines if line.text.strip()]
+        return self._mask.text(said[-1]) if said else ""
+
     def _masked(self, found: tuple[str, str] | None) -> tuple[str, str] | None:
         return (found[0], self._mask.text(found[1])) if found else None
 

@@ -107,7 +107,13 @@ class Looks:
         if finding:
             self._end(finding[0], f"{self._cause(finding)} (unit '{state.name}', {how_it_ended(state)})")
         else:
-            self._end(verdict.failure_class, verdict.msg)
+            self._end(verdict.failure_class, verdict.msg + (self._last_line(state) if verdict.ask_log else ""))
+
+    def _last_line(self, state: UnitState) -> str:
+        """What a process said last that died without a known reason, as a sentence; the next one may run already."""
+        dead = self.memory.earlier_invocation_id if state.main_pid else self.memory.invocation_id
+        said = self.host.last_words(dead) if self.options.fail_fast else ""
+        return f" Its last line: {said[:200]}" if said else ""
 
     def _crash_loop(self, state: UnitState, verdict: UnitVerdict) -> tuple[str, str]:
         """Name the death behind the restarts: by the log of the process that runs, or of the one that is dead."""
@@ -121,6 +127,7 @@ class Looks:
             # One restart where none is allowed is a death like any other, and the same arguments are refused each time.
             named = allowed == 0 or finding[0] == "bad_arguments"
             return finding[0] if named else "crash_loop", f"{msg} {finding[1]}"
+        msg += self._last_line(state)
         return "server_crashed" if allowed == 0 and ended.startswith("signal") else "crash_loop", msg
 
     def _workers(self, state: UnitState, now: float) -> None:

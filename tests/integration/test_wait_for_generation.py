@@ -212,6 +212,13 @@ def test_crash_loop(server):
         (f"{FAST} SIM_FAULT=load:crash:SIGKILL", "", "", "server_crashed", "Rank 0 scheduler"),
         (f"{FAST} SIM_FAULT=load:crash:7", "", "", "server_crashed", "Rank 0 scheduler"),
         (f"{FAST} SIM_FAULT=import:crash:7", "", "", "gave_up", "exit status 7"),
+        (
+            FAST,
+            "",
+            "ExecStart=\nExecStart=sh -c 'sleep 1; echo no such library; exit 7'",
+            "gave_up",
+            "last line: no such library",
+        ),
         (f"{FAST} SIM_FAULT=import:crash:SIGSEGV", "", "", "server_crashed", "SIGSEGV"),
     ],
 )

@@ -59,6 +59,7 @@ class World:
             "failure": None,
             "earlier_failure": None,
             "earlier_end": "",
+            "last_words": "",
             "answer": good(),
             "takes": 0.05,
             "health": "200",
@@ -121,6 +122,9 @@ class World:
 
     def earlier_end(self, invocation_id):
         return self.part("earlier_end")
+
+    def last_words(self, invocation_id):
+        return self.part("last_words")
 
     def progress(self, state):
         return self.part("progress")

@@ -55,36 +55,35 @@ class Poll(threading.Thread):
 class Race:
     """Restarts of one unit, one after the other."""
 
-    def __init__(self, unit, rng):
-        self.unit, self.rng = unit, rng
+    def __init__(self, unit, rng, reuse):
+        self.unit, self.rng, self.reuse = unit, rng, reuse
         self.problems, self.polls_wrong, self.ways, self.waits = [], {"models": 0, "generation": 0}, {}, []
 
-    def draw(self, reuse):
+    def draw(self):
         self.unit.next_start(
             load=self.rng.uniform(0, 0.5),
             warm=self.rng.choice([0.0, 0.0, self.rng.uniform(0, 0.5)]),
             linger=self.rng.uniform(0, LONGEST_LINGER),
             way=self.rng.choice(WAYS),
-            reuse=reuse,
+            reuse=self.reuse,
         )
 
     def run(self, restarts):
-        reuse = self.rng.random() < 0.5
         self.unit.write()
         subprocess.run(["systemctl", "daemon-reload"], check=True)
-        self.draw(reuse)
+        self.draw()
         self.unit.systemctl("start")
         result = self.unit.wait()[0]
         if not result.get("ok"):
             self.problems.append(f"the first start: {result.get('failure_class')} {result.get('msg')}")
             return
         for dummy in range(restarts):
-            self.restart(reuse)
+            self.restart()
 
-    def restart(self, reuse):
+    def restart(self):
         unit, old = self.unit, self.unit.plan
         previous = unit.property("InvocationID")
-        self.draw(reuse)
+        self.draw()
         # A slow stop would keep the command until the old process is gone.
         unit.systemctl("restart", *(["--no-block"] if old["way"] == "slow" else []))
         restarted = time.monotonic()
@@ -97,7 +96,7 @@ class Race:
         poll.join()
         for name, said in poll.said.items():
             self.polls_wrong[name] += truth is None or said < truth
-        way = f"{old['way']}{' twins' if reuse else ''}"
+        way = f"{old['way']}{' twins' if self.reuse else ''}"
         self.ways[way] = self.ways.get(way, 0) + 1
         # While the old process answers on the same port, too, nothing can be ready.
         gone = unit.time_of(previous, "gone") or restarted
@@ -126,7 +125,12 @@ def main():
     count = settings["side_by_side"]
     with tempfile.TemporaryDirectory(prefix="llmops-race-") as folder:
         races = [
-            Race(Unit(f"race-{i}", settings["port"] + i, settings["defaults"], folder), random.Random(rng.random()))
+            # Every second one binds its port while the old process still listens there.
+            Race(
+                Unit(f"race-{i}", settings["port"] + i, settings["defaults"], folder),
+                random.Random(rng.random()),
+                i % 2 > 0,
+            )
             for i in range(count)
         ]
         try:

@@ -71,6 +71,18 @@ def test_a_healthy_start_is_no_failure(name):
     assert failure_of(lines_of("healthy", name), running) is None
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    ["ServerArgs(tp_size=8, mem_fraction_static=0.88, page_size=1)", "{'mem_fraction_static': 0.88, 'x': 1}"],
+)
+def test_out_of_memory_tells_the_fraction_that_was_set(arguments):
+    said = ["[2026-11-29 17:13:40] server_args=" + arguments, *lines_of("failing", "0.5.15-out-of-memory")]
+    failure_class, cause = failure_of(said)
+    assert failure_class == "out_of_memory" and cause.endswith(" (mem_fraction_static is 0.88).")
+    killed = [said[0], "A process of this unit has been killed by the OOM killer."]
+    assert "fraction" not in failure_of(killed)[1]
+
+
 def test_only_the_flag_of_a_usage_error_is_named():
     usage = lines_of("failing", "args-0515-unknown-flag")
     assert len(usage) > 140

@@ -62,6 +62,20 @@ def test_a_restart_too_fast_to_be_seen_is_named_by_the_journal(allowed, finding,
     assert ended in verdict.msg and (finding is None or finding[1] in verdict.msg)
 
 
+@pytest.mark.parametrize(
+    ("end", "failure_class"),
+    [
+        (unit("failed", "failed", pid=0, Result="exit-code", ExecMainStatus=7, ExecMainCode=1), "gave_up"),
+        (unit("activating", "auto-restart", pid=0, ExecMainStatus=7, ExecMainCode=1), "crash_loop"),
+        (unit("failed", "failed", pid=0, Result="signal", ExecMainStatus=11, ExecMainCode=2), "server_crashed"),
+    ],
+)
+def test_an_unknown_death_quotes_the_last_line(end, failure_class):
+    world = World(unit=lambda t: unit() if t < 2 else end, sockets=[], last_words="libfoo.so.7: no such thing")
+    verdict, _memory, _took = fails(world, failure_class, within=4)
+    assert verdict.msg.endswith(" Its last line: libfoo.so.7: no such thing")
+
+
 def test_a_death_by_signal_is_named():
     dead = unit("activating", "auto-restart", pid=0, ExecMainStatus=9, ExecMainCode=2)
     verdict, _memory, _took = fails(World(unit=dead, sockets=[]), "server_crashed", within=1)
