@@ -110,3 +110,18 @@ def guide():
 def test_the_guide_lists_each_entry_with_its_line():
     assert re.search(DRAFT_RUNNER, _journal_presets.DRAFT_RUNNER_SAMPLE)
     assert GUIDE.read_text(encoding="utf-8").partition(MARK)[2] == guide()
+
+
+@pytest.mark.parametrize("word", ["DFLASH", "DDTREE", "NEWTREE2"])
+@pytest.mark.parametrize(("size", "window"), [(8, 2048), (4, 2048), (16, 2048), (8, None), (16, None)])
+@pytest.mark.parametrize("before", ["[2026-05-30 08:20:46 TP0] ", "[2026-05-30 08:20:46.123 DP1 TP0 EP0] ", ""])
+def test_every_draft_runner_line_that_was_recorded(word, size, window, before):
+    host = Host()
+    host.start()
+    host.say(
+        f"{before}Initialized {word} draft runner. attention_backend=triton, model=DFlashDraftModel, block_size={size}, "
+        f"draft_window_size={window}, compact_cache={window is not None}"
+    )
+    fields = {"draft_window_size": window, "block_size": size, "compact_cache": window is not None}
+    assert host.ask(preset=["dflash"], preset_fields=fields)["ok"]
+    assert not host.ask(preset=["dflash"], preset_fields={**fields, "draft_window_size": 4096})["ok"]
