@@ -11,6 +11,7 @@ import time
 import pytest
 import yaml
 
+MODULE = "llmops.sglang.wait_for_generation"
 FAST = "SIM_LOAD_SECONDS=0.5 SIM_WARMUP_SECONDS=0.2"
 DFLASH = "--speculative-algorithm DFLASH --speculative-draft-model-path org/draft --speculative-num-draft-tokens 8"
 OUTCOMES = {"generated", "refused", "reset", "timeout", "http_error", "bad_answer", "tls_error", "not_ready"}
@@ -63,7 +64,7 @@ class Server:
 
     def wait(self, check=False, user=None, **options):
         args = {"name": self.name, "timeout": 40, "progress_interval": 0, **options}
-        result = self.hosts.run_module("host1", "llmops.sglang.wait_for_generation", args, check=check, user=user)
+        result = self.hosts.run_module("host1", MODULE, args, check=check, user=user)
         assert set(result) >= KEYS, KEYS - set(result)
         assert set(result["outcomes"]) == OUTCOMES and result["changed"] is False
         assert len(result["log_tail"]) <= 10 and all(len(line) <= 400 for line in result["log_tail"])
@@ -129,9 +130,7 @@ def test_every_api_and_streams(server):
 
 def test_a_name_with_a_typing_error_offers_the_right_one(server):
     server.write()
-    result = server.hosts.run_module(
-        "host1", "llmops.sglang.wait_for_generation", {"name": server.name.replace("wait", "wiat")}
-    )
+    result = server.hosts.run_module("host1", MODULE, {"name": server.name.replace("wait", "wiat")})
     assert result["failure_class"] == "no_such_unit" and server.name in result["msg"] and result["elapsed"] < 10
 
 
@@ -268,6 +267,26 @@ def test_a_user_who_cannot_see_the_owner_is_not_told_ready(server):
     assert result["listener"]["owned"] == "unknown" and result["failed"]
     result = server.wait(user="operator", require_owner=False)
     assert result["ok"] is True and result["listener"]["owned"] == "unknown"
+
+
+def test_become_and_no_become(server):
+    server.write().start()
+    server.ready()
+    args = {"name": server.name, "timeout": 40, "progress_interval": 0}
+    result = server.hosts.run_module("host1", MODULE, args, become_user="operator")
+    assert result["failure_class"] == "no_permission" and "become" in result["msg"], result
+    result = server.hosts.run_module("host1", MODULE, args, become_user="root")
+    assert result["ok"] is True and result["listener"]["owned"] == "yes", result
+
+
+def test_a_url_alone_is_waited_for_from_the_controller(server, tmp_path):
+    server.write(arguments="--host 0.0.0.0").start()
+    url = f"http://{server.hosts.address('host1')}:{server.port}"
+    task = {MODULE: {"base_url": url, "expected_model": "org/model", "timeout": 40}, "delegate_to": "localhost"}
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "host1", "gather_facts": False, "tasks": [task]}]))
+    done = server.hosts.playbook(tmp_path / "play.yml")
+    assert done.returncode == 0, done.stdout
+    assert re.search(rf"^\[ *\d+ s\] host1 -> localhost {url}: ready$", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_a_unit_of_a_user(server):
