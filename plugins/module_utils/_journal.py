@@ -56,7 +56,6 @@ class InvocationLog:
     service_entries: int = 0
     first_entry_us: int = 0
     first_cursor: str = ""
-    first_service_cursor: str = ""
     covers_start: bool = False
     suppressed: int = 0
     journald_restarts: int = 0
@@ -191,7 +190,6 @@ class InvocationReader:
     def _take_own(self, row: Row) -> None:
         log = self.log
         log.service_entries += 1
-        log.first_service_cursor = log.first_service_cursor or str(row.get("__CURSOR") or "")
         self._count(row)
         log.stamps.append(row.get("__REALTIME_TIMESTAMP"))
         for line in self._service.feed(row):

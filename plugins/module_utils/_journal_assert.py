@@ -34,7 +34,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._time_limit import T
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
 from ansible_collections.llmops.sglang.plugins.module_utils._user_journal import (
     first_rows_are_gone,
-    has_a_file_of_its_own,
+    owner_of_file,
 )
 
 # Seconds between two looks at the journal while waiting: with journalctl's own time still under a quarter of a second.
@@ -193,8 +193,9 @@ class Assertion:
         if self.manager:
             log.not_allowed = journal_is_unreadable(log)
             user_file = self._runner.scope == "system" and not self.settings.get("LogNamespace")
-            if log.covers_start and user_file and has_a_file_of_its_own(self.settings.get("User", "")):
-                log.covers_start = not first_rows_are_gone(self.reader.journal, log)
+            owner = owner_of_file(self.settings.get("User", "")) if user_file else None
+            if log.covers_start and log.service_entries and owner is not None:
+                log.covers_start = not first_rows_are_gone(self.reader.journal, log, owner)
         reason = incompleteness(log, self.settings)
         if reason[0] == "no_entries" and self.manager and not log.entries_scanned:
             return rows_are_gone(self.manager.show(self.unit), self.reader) or reason

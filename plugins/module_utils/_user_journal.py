@@ -24,22 +24,25 @@ _MOST_ROWS = 100_000
 _NUMBER = re.compile(r"(?:^|;)i=([0-9a-f]+)")
 
 
-def has_a_file_of_its_own(user: str) -> bool:
-    """Whether the rows of processes of *user* (a name or number; empty: root) go into a journal file of that user's."""
-    if user.isdigit():
-        return int(user) >= _FIRST_USER
+def owner_of_file(user: str) -> t.Optional[int]:
+    """The number of *user* (a name or number; empty: root) where journald keeps a file for its rows alone, else ``None``."""
     try:
-        return bool(user) and pwd.getpwnam(user).pw_uid >= _FIRST_USER
+        uid = int(user) if user.isdigit() else pwd.getpwnam(user).pw_uid if user else 0
     except KeyError:
         # A dynamic user is none of the passwd file, and its rows go to the system's journal.
-        return False
+        return None
+    return uid if uid >= _FIRST_USER else None
 
 
-def first_rows_are_gone(journal: Journal, log: InvocationLog) -> bool:
-    """Whether a row is missing between the first row of the invocation and the service's own first one."""
-    first, last = _number(log.first_cursor), _number(log.first_service_cursor)
+def first_rows_are_gone(journal: Journal, log: InvocationLog, uid: int) -> bool:
+    """Whether a row is missing between the first row of the invocation and the first one that *uid* wrote in it.
+
+    Rows that others wrote before (``ExecStartPre=+``) stand in the system's file. Where *uid* wrote none, nothing is sure.
+    """
+    matches = [f"_SYSTEMD_INVOCATION_ID={log.invocation_id}", f"_UID={uid}"]
+    first, last = _number(log.first_cursor), _number(journal.first_cursor(matches)[0])
     if first is None or last is None:
-        return False
+        return first is not None
     expected, seen = last - first - 1, 0
     if expected > _MOST_ROWS:
         return True

@@ -156,7 +156,7 @@ def test_vacuum_and_rotation(service):
 
 def test_a_users_own_journal_file_alone_lost_the_start(service):
     script = f"echo first; while ! [ -e /run/ja.go ]; do sleep 0.1; done; echo second; {FOREVER}"
-    service.start(script, "User=operator")
+    service.start(script, "User=operator\nExecStartPre=+/bin/bash -c 'echo prepared; sleep 0.3'")
     service.until("first")
     assert service.ask(must_not_match=["nothing"])["covers_start"]
     # As journald itself does where the oldest archived file is that one.

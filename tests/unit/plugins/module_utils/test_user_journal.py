@@ -32,31 +32,40 @@ def test_a_number_that_is_missing_is_a_row_that_was_removed(there, gone):
 
     def run_command(argv, environ_update):
         asked.append(argv)
-        return 0, "".join(json.dumps({"__CURSOR": cursor(number)}) + "\n" for number in there), ""
+        numbers = [34] if "_UID=1000" in argv else there
+        return 0, "".join(json.dumps({"__CURSOR": cursor(number)}) + "\n" for number in numbers), ""
 
-    log = InvocationLog("llm.service", "b" * 32, first_cursor=cursor(30), first_service_cursor=cursor(34))
-    assert _user_journal.first_rows_are_gone(Journal(CommandRunner(run_command)), log) is gone
-    assert f"--cursor={cursor(30)}" in asked[0] and not [word for word in asked[0] if word.startswith("_")]
-
-
-@pytest.mark.parametrize(
-    ("first", "last"), [("", cursor(5)), (cursor(5), cursor(6)), (cursor(6), cursor(5)), ("x", "y")]
-)
-def test_where_no_row_can_be_missing(first, last):
-    journal = Journal(CommandRunner(lambda argv, environ_update: (0, "", "")))
-    log = InvocationLog("llm.service", "b" * 32, first_cursor=first, first_service_cursor=last)
-    assert not _user_journal.first_rows_are_gone(journal, log)
+    log = InvocationLog("llm.service", "b" * 32, first_cursor=cursor(30))
+    assert _user_journal.first_rows_are_gone(Journal(CommandRunner(run_command)), log, 1000) is gone
+    assert f"--cursor={cursor(30)}" in asked[1] and not [word for word in asked[1] if word.startswith("_")]
 
 
 @pytest.mark.parametrize(
-    ("user", "own"),
-    [("", False), ("0", False), ("999", False), ("1000", True), ("alice", True), ("nobody-at-all", False)],
+    ("first", "last", "gone"),
+    [
+        ("", cursor(5), False),
+        (cursor(5), cursor(6), False),
+        (cursor(6), cursor(5), False),
+        ("x", "y", False),
+        (cursor(6), "", True),
+    ],
 )
-def test_whose_rows_go_where(user, own, monkeypatch):
+def test_rows_that_stand_side_by_side_and_rows_that_are_not_there(first, last, gone):
+    out = json.dumps({"__CURSOR": last}) + "\n" if last else ""
+    journal = Journal(CommandRunner(lambda argv, environ_update: (0, out, "")))
+    log = InvocationLog("llm.service", "b" * 32, first_cursor=first)
+    assert _user_journal.first_rows_are_gone(journal, log, 1000) is gone
+
+
+@pytest.mark.parametrize(
+    ("user", "owner"),
+    [("", None), ("0", None), ("999", None), ("1000", 1000), ("alice", 1001), ("nobody-at-all", None)],
+)
+def test_whose_rows_go_where(user, owner, monkeypatch):
     def getpwnam(name):
         if name != "alice":
             raise KeyError(name)
         return types.SimpleNamespace(pw_uid=1001)
 
     monkeypatch.setattr(_user_journal.pwd, "getpwnam", getpwnam)
-    assert _user_journal.has_a_file_of_its_own(user) is own
+    assert _user_journal.owner_of_file(user) == owner
