@@ -120,7 +120,7 @@ def unreadable(run_command: RunCommand, paths: t.Iterable[str], user: str, group
     dummy, out, err = run_command(
         [*prefix, "find", "-L", *there, "-maxdepth", "1", *unfit], environ_update={"LC_ALL": "C"}, check_rc=False
     )
-    denied = re.findall(r"find: ['‘](.*)['’]: Permission denied", err)
+    denied = re.findall(r"find: '(.*)': Permission denied", err)
     named = dict.fromkeys([*out.splitlines(), *denied])
     # What else lies in a model's directory, caches and the like, is not read.
     found = [p for p in named if p in there or not (os.path.basename(p).startswith(".") or os.path.isdir(p))]
