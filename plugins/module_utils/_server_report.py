@@ -65,8 +65,11 @@ def report(
     direct = asked and not (client and client.through_proxy)
     owner = owner_at(address.host, address.port, state) if direct else None
     evidence["listener_owned"] = owner.owned if owner else "unknown"
-    found = _server_facts.conflicts(unit, server, drafter, journal, *asked_for) if argv else []
-    if owner and owner.foreign:
+    foreign = owner is not None and owner.foreign
+    # What another process answers says nothing of this unit.
+    own = {**server, "arguments_from": ""} if foreign else server
+    found = _server_facts.conflicts(unit, own, drafter, journal, *asked_for) if argv else []
+    if foreign:
         found.append(_server_facts.foreign_listener(owner.who(), base_url))
     return {
         "unit": unit,
