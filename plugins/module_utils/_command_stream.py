@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import tempfile
+import io
+import threading
 import typing as t
 
 # Takes one line without its end; true says that no more of them are wanted.
@@ -20,31 +19,57 @@ Stream = t.Callable[[t.Sequence[str], t.Mapping[str, str], TakeLine], "tuple[int
 LONGEST_OUTPUT_LINE = 8 * 1024 * 1024
 
 
-def stream_command(argv: t.Sequence[str], environ: t.Mapping[str, str], take: TakeLine) -> tuple[int, str]:
-    """Run *argv* and give *take* each line while it comes, at most :data:`LONGEST_OUTPUT_LINE` bytes of it."""
-    with tempfile.TemporaryFile() as said:
+def streamed(run_command: t.Callable[..., tuple[int, str, str]]) -> Stream:
+    """Read the output while *run_command*, a module's own, waits for the command; at most
+    :data:`LONGEST_OUTPUT_LINE` bytes of each line.
+    """
+
+    def stream(argv: t.Sequence[str], environ: t.Mapping[str, str], take: TakeLine) -> tuple[int, str]:
+        reading = _Reading(take)
         try:
-            # run_command() holds the output until the command ends, and a journal may be larger than the memory.
-            process = subprocess.Popen(  # pylint: disable=ansible-bad-function
+            status, dummy, said = run_command(
                 list(argv),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=said,
-                env={**os.environ, **environ},
-                bufsize=1024 * 1024,
+                environ_update=dict(environ),
+                expand_user_and_vars=False,
+                before_communicate_callback=reading.read,
+                handle_exceptions=False,
             )
         except OSError as exc:
+            if reading.began:
+                raise
             return 127, f"{argv[0]} cannot be run: {exc}"
-        stopped = True
+        return 0 if reading.stopped else status, reading.said + said
+
+    return stream
+
+
+class _Reading:
+    """Takes a process's lines, and what it says on standard error, before anybody else reads them."""
+
+    def __init__(self, take: TakeLine) -> None:
+        self._take = take
+        self.began = self.stopped = False
+        self.said = ""
+
+    def read(self, process: t.Any) -> None:
+        self.began = self.stopped = True
+        # Aside, or a command that complains at length would wait for a reader.
+        aside = threading.Thread(target=self._listen, args=(process.stderr,), daemon=True)
+        aside.start()
+        output = io.BufferedReader(process.stdout.raw, 1024 * 1024)
         try:
-            stopped = _hand_on(t.cast("t.BinaryIO", process.stdout), take)
+            self.stopped = _hand_on(output, self._take)
         finally:
-            if stopped:
+            # The pipe is the caller's, who closes it.
+            output.detach()
+            if self.stopped:
                 process.kill()
-            process.stdout.close()
-            status = process.wait()
-        said.seek(0)
-        return 0 if stopped else status, said.read(64 * 1024).decode("utf-8", "replace")
+            aside.join()
+
+    def _listen(self, pipe: t.BinaryIO) -> None:
+        self.said = pipe.read(64 * 1024).decode("utf-8", "replace")
+        while pipe.read(64 * 1024):
+            pass
 
 
 def buffered(run_command: t.Callable[..., tuple[int, str, str]]) -> Stream:

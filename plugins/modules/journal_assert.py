@@ -288,7 +288,7 @@ import dataclasses
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import required_unit
-from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import stream_command
+from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import streamed
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import OCCURRENCES, SOURCES
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_assert import Assertion, Question
@@ -335,7 +335,7 @@ def main():
     given = {option.name: module.params[option.name] for option in dataclasses.fields(Question)}
     question = Question(**{key: value for key, value in given.items() if value is not None})
     try:
-        result = Assertion(question, module.run_command, stream_command).run()
+        result = Assertion(question, module.run_command, streamed(module.run_command)).run()
     except Failure as failure:
         fail_module(module, failure, **EMPTY)
     if result["unattributed"]:

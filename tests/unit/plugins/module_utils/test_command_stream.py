@@ -4,26 +4,36 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
+from ansible.module_utils import basic
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _command_stream
-from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import stream_command
+from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import streamed
 
 
-def run(program, take, **environ):
-    return stream_command([sys.executable, "-c", program], environ, take)
+@pytest.fixture
+def stream(monkeypatch):
+    monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": {}}).encode())
+    monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
+    return streamed(basic.AnsibleModule({}).run_command)
 
 
-def test_lines_status_and_what_was_said():
+@pytest.fixture
+def run(stream):
+    return lambda program, take, **environ: stream([sys.executable, "-c", program], environ, take)
+
+
+def test_lines_status_and_what_was_said(run):
     lines = []
     program = "import os, sys; sys.stdout.buffer.write(b'a\\n' + b'\\xff\\xe2\\x80\\xa8b\\n\\nlast'); sys.stderr.write(os.environ['SAID']); sys.exit(3)"
     assert run(program, lines.append, SAID="words") == (3, "words")
     assert lines == ["a", "\udcff\u2028b", "", "last"]
 
 
-def test_a_command_that_is_not_heard_out_is_ended():
+def test_a_command_that_is_not_heard_out_is_ended(run):
     lines = []
 
     def take(line):
@@ -34,7 +44,7 @@ def test_a_command_that_is_not_heard_out_is_ended():
     assert len(lines) == 3
 
 
-def test_a_taker_that_fails_ends_the_command():
+def test_a_taker_that_fails_ends_the_command(run):
     def take(line):
         raise ValueError(line)
 
@@ -42,13 +52,19 @@ def test_a_taker_that_fails_ends_the_command():
         run("while True: print('x')", take)
 
 
-def test_an_endless_line_is_cut(monkeypatch):
+def test_a_command_that_complains_at_length_is_read_to_its_end(run):
+    lines = []
+    status, said = run("import sys; sys.stderr.write('x' * 1000000); print('a')", lines.append)
+    assert (status, lines, len(said)) == (0, ["a"], 65536)
+
+
+def test_an_endless_line_is_cut(run, monkeypatch):
     monkeypatch.setattr(_command_stream, "LONGEST_OUTPUT_LINE", 10)
     lines = []
     assert run("print('0123456789' * 5); print('b' * 9); print('c' * 10); print('d')", lines.append)[0] == 0
     assert lines == ["0123456789", "b" * 9, "c" * 10, "d"]
 
 
-def test_a_command_that_is_not_there():
-    status, said = stream_command(["/nowhere/journalctl"], {}, lambda line: None)
+def test_a_command_that_is_not_there(stream):
+    status, said = stream(["/nowhere/journalctl"], {}, lambda line: None)
     assert status == 127 and "/nowhere/journalctl" in said

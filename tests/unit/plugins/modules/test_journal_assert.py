@@ -214,7 +214,7 @@ def run(monkeypatch, run_module, host):
         monkeypatch.setattr(
             basic.AnsibleModule, "run_command", lambda module, argv, **more: host.run_command(argv, **more)
         )
-        monkeypatch.setattr(journal_assert, "stream_command", buffered(host.run_command))
+        monkeypatch.setattr(journal_assert, "streamed", lambda run_command: buffered(host.run_command))
         return run_module(journal_assert, {"name": "llm", **options}, check)
 
     return call
