@@ -21,7 +21,7 @@ SHORTEST_GAP = 0.5
 GAP_AFTER_NEWS = 0.1
 # The gaps between probes grow with the time that has passed; in a long load, slowly beyond poll_interval.
 GAP_SHARE = 0.2
-LONG_LOAD, LONG_GAP_SHARE, LONGEST_GAP = 100.0, 0.12, 4
+LONG_LOAD, LONG_GAP_SHARE, LONGEST_GAP = 100.0, 0.15, 2
 HEALTH_TIMEOUT = 3.0
 HEALTH_GAP = (0.25, 1.0)
 HEALTHY_GAP = 5.0

@@ -85,7 +85,7 @@ options:
     description:
       - Longest gap between two probes in seconds. The module starts with much shorter ones, which grow to a fifth of the time
         for which the port is bound, and probes at once when the health route or the log tells something new.
-      - After 100 seconds of failed probes the gap may grow to an eighth of that time, at most four times this value, so that a
+      - After 100 seconds of failed probes the gap may grow to 15 % of that time, at most twice this value, so that a
         load of six minutes sees fewer than 40 requests.
     type: float
     default: 10
