@@ -56,7 +56,11 @@ class Server:
         file = f"/etc/systemd/system/{self.name}.service"
         self.shell(f"cat > {file} <<'END'\n{text}END\nsystemctl daemon-reload; rm -f /run/benchmarked.truth")
         self.shell(f"systemctl restart {self.name}")
-        self.module("wait_for_generation", name=self.name, timeout=40, progress_interval=0)
+        return self.wait()
+
+    def wait(self):
+        waited = self.module("wait_for_generation", name=self.name, timeout=40, progress_interval=0)
+        assert waited["ok"], waited
         return self
 
     def shell(self, command):
@@ -117,7 +121,7 @@ def test_a_restart_within_a_cell_makes_it_invalid_and_no_other(server):
         server.shell(
             "until grep -q . /run/benchmarked.truth && [ $(wc -l < /run/benchmarked.truth) -gt 24 ]; do sleep 0.1; done"
         )
-        server.shell(f"systemctl kill -s SIGKILL {server.name}; sleep 0.2; systemctl restart {server.name}")
+        server.shell(f"systemctl kill -s SIGKILL {server.name}; systemctl restart {server.name}")
 
     restarts = threading.Thread(target=restart_when_measured)
     restarts.start()
@@ -126,7 +130,7 @@ def test_a_restart_within_a_cell_makes_it_invalid_and_no_other(server):
     [cell] = result["cells"]
     assert result["ok"] is False and cell["valid"] is False
     assert "evidence_changed" in cell["reasons"] and cell["evidence_changes"], cell
-    again = server.measure(requests=6)
+    again = server.wait().measure(requests=6)
     assert again["ok"] and again["resumed_cells"] == 0, again
 
 
