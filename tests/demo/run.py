@@ -51,6 +51,9 @@ def ansible_playbook(*words: str, quiet: bool = False, **variables: object) -> i
         "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
         "ANSIBLE_DEPRECATION_WARNINGS": "false",
         "ANSIBLE_RETRY_FILES_ENABLED": "false",
+        "ANSIBLE_PIPELINING": "true",
+        # ansible-core leaves its output to the buffer, which a pipe fills only after the wait.
+        "PYTHONUNBUFFERED": "1",
     }
     command = [sys.executable, "-m", "ansible", "playbook", *words, "-e", json.dumps(variables)]
     output = subprocess.DEVNULL if quiet else None
