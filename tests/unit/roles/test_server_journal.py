@@ -10,6 +10,8 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
+from ansible_collections.llmops.sglang.plugins.module_utils._speculative import ALGORITHMS
+
 ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
 PROOF = {"preset": ["dflash"], "preset_fields": {"compact_cache": True, "draft_window_size": 2048}}
 NOTHING = {"preset": [], "preset_fields": {}}
@@ -61,7 +63,7 @@ def test_an_empty_preset_asks_only_what_the_inventory_asks():
     assert options(**written(PROOF), server_journal=journal) == {**journal, **NOTHING}
 
 
-@pytest.mark.parametrize("algorithm", ["EAGLE3", None])
+@pytest.mark.parametrize("algorithm", ["EAGLE3", "dspark", None])
 def test_where_the_unit_is_somebody_else_s_no_window_is_asked_without_dflash(algorithm):
     assert options(server_speculative={"algorithm": algorithm, "draft_window_size": 8}) == NOTHING
 
@@ -71,9 +73,16 @@ def test_where_the_unit_is_somebody_else_s_no_window_is_asked_without_dflash(alg
     [
         ({}, {}),
         ({"draft_window_size": 2048}, {"compact_cache": True, "draft_window_size": 2048}),
+        ({"draft_window_size": "2048"}, {"compact_cache": True, "draft_window_size": 2048}),
         ({"draft_window_size": "trained"}, {"compact_cache": True, "draft_window_size": {"min": 1}}),
     ],
 )
-def test_where_the_unit_is_somebody_else_s_the_window_of_the_inventory_is_asked(speculative, fields):
-    asked = options(server_speculative={"algorithm": "dflash", **speculative})
+@pytest.mark.parametrize("algorithm", ["dflash", "DDTREE"])
+def test_where_the_unit_is_somebody_else_s_the_window_of_the_inventory_is_asked(algorithm, speculative, fields):
+    asked = options(server_speculative={"algorithm": algorithm, **speculative})
     assert asked == {"preset": ["dflash"], "preset_fields": fields}
+
+
+def test_the_role_knows_every_algorithm_that_logs_no_window():
+    names = DataLoader().load_from_file(str(ROLE / "vars" / "main.yml"))["server_other_algorithms"]
+    assert set(names) == set(ALGORITHMS) - {"DFLASH"}
