@@ -93,19 +93,22 @@ class Readiness:
         if owner is not None and self.options.require_owner and self.looks.host.has_unit and owner.foreign:
             return Verdict(*self.looks.foreign(owner))
         if self.probes.outstanding is not None:
-            memory.broken = memory.broken or memory.streak > 0
-            memory.count("timeout")
-            if memory.last_class in ("", "connection_refused"):
-                memory.last_class = "generation_timeout"
-            memory.last_error = memory.last_error or "The last generation had not ended at the deadline."
+            self.probes.unfinished(self.probes.outstanding, self.clock())
         last = f" Last: {memory.last_error}" if memory.last_error else ""
+        if memory.unfinished is not None:
+            last += f" The last generation had run for {memory.unfinished:g} s at the deadline."
         if memory.broken:
             wanted = self.options.successes
             said = f"Of {wanted} consecutive generations some failed within {waited} after one had succeeded."
             return Verdict("unstable", said + last)
         if not memory.listening and memory.last_class in ("", "connection_refused"):
             doing = f" The server was at: {memory.stage}." if self.looks.host.has_unit and memory.stage else ""
-            return Verdict("connection_refused", f"Nothing listened until the deadline of {waited}.{doing}{last}")
+            what = (
+                "Nothing listened until"
+                if memory.stages["first_http_answer"] is None
+                else "It answered, and nothing listens at"
+            )
+            return Verdict("connection_refused", f"{what} the deadline of {waited}.{doing}{last}")
         failure_class = memory.last_class or "generation_timeout"
         return Verdict(failure_class, self._sentence(failure_class, waited) + last)
 
@@ -117,6 +120,11 @@ class Readiness:
             health = f"; the health route '{self.options.health_path}' was fine (200) and generation was not"
         elif memory.health:
             health = f"; the health route '{self.options.health_path}' said {memory.health}"
+        if failure_class == "generation_timeout" and memory.streak:
+            done = f"{memory.streak} of {self.options.successes} consecutive generations"
+            return (
+                f"The server was not ready within {waited}: {done} had ended ({tries}); give the wait a longer timeout."
+            )
         if failure_class == "generation_timeout":
             return (
                 f"The server listens and no generation ended within {waited} ({tries}){health}: see its log and load."

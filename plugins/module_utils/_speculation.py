@@ -30,7 +30,10 @@ class Speculation:
             self._before = self._counter(left)
 
     def moved(self, generation: Generation, prompt: str, max_tokens: int, left: float) -> bool:
-        """Whether a verify step shows: in *generation*, in an answer of /generate, or in the counters since before()."""
+        """Whether a verify step shows: in *generation*, in an answer of /generate, or in the counters since before().
+
+        Raises HttpError of the kind "timeout" where the time that is *left* is too short to know.
+        """
         if generation.verify_steps is not None:
             return generation.verify_steps > 0
         native = self._native(prompt, max_tokens, left)
@@ -45,13 +48,19 @@ class Speculation:
         body: dict[str, t.Any] = {"text": prompt, "sampling_params": {"max_new_tokens": max_tokens, "temperature": 0}}
         try:
             return read_generation(self._client.json("POST", "/generate", body, timeout=max(left, 0.05))).verify_steps
-        except (HttpError, BadAnswer):
+        except HttpError as exc:
+            if exc.kind == "timeout":
+                raise
+            return None
+        except BadAnswer:
             return None
 
     def _counter(self, left: float) -> float | None:
         try:
             answer = self._client.send("GET", "/metrics", timeout=max(min(left, _LOOK_TIMEOUT), 0.05))
-        except HttpError:
+        except HttpError as exc:
+            if exc.kind == "timeout":
+                raise
             return None
         sums = metric_sums(answer.body.decode("utf-8", "replace")) if answer.ok else {}
         return next((sums[name] for name in _COUNTERS if name in sums), None)

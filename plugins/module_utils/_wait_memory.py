@@ -46,6 +46,7 @@ class WaitMemory:
     stages: dict[str, float | None] = field(default_factory=_no_stages)
     streak: int = 0
     broken: bool = False
+    unfinished: float | None = None
     next_probe: float = 0.0
     last_error: str = ""
     last_class: str = ""

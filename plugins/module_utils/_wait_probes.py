@@ -36,13 +36,17 @@ TERMINAL = frozenset(
 
 @dataclass
 class Outstanding:
-    """The one probe that is under way: what it exercises, and which process was there when it began."""
+    """The one probe that is under way: what it exercises, and which process was there when it began.
+
+    cut: the wait's deadline leaves it less time than a probe may take.
+    """
 
     handle: Handle
     process: tuple[str, int]
     began: float
     context: int = 0
     parallel: int = 1
+    cut: bool = False
 
 
 def gap_after(waited: float, poll_interval: float) -> float:
@@ -92,7 +96,8 @@ class Probes:
         handle = self.prober.start(memory.index, timeout, context, parallel)
         memory.attempts += parallel
         memory.index += parallel
-        self.outstanding = Outstanding(handle, (memory.invocation_id, memory.main_pid), now, context, parallel)
+        process, cut = (memory.invocation_id, memory.main_pid), timeout < self.options.request_timeout
+        self.outstanding = Outstanding(handle, process, now, context, parallel, cut)
         if context or parallel > 1:
             memory.stage = f"warming up {context} tokens" if context else f"warming up {parallel} generations at once"
         elif memory.streak:
@@ -120,6 +125,9 @@ class Probes:
         if result.http:
             memory.reach("first_http_answer", now)
         self._compare_identity(result)
+        if done.cut and result.outcome == "timeout":
+            self.unfinished(done, now)
+            return
         if not result.good:
             if done.context and result.failure_class == "bad_request":
                 result.msg = f"The warm-up with {done.context} prompt tokens was refused: {result.msg}"
@@ -134,6 +142,14 @@ class Probes:
             self._failed("not_ready", "foreign_listener", said, now)
             return
         self._succeeded(result, done, now)
+
+    def unfinished(self, done: Outstanding, now: float) -> None:
+        """The deadline came before the end of a probe: that says nothing against what the ended ones told."""
+        memory = self.memory
+        memory.count("timeout")
+        if memory.last_class in ("", "connection_refused"):
+            memory.last_class = "generation_timeout"
+        memory.unfinished, memory.next_probe = round(now - done.began, 1), now + SHORTEST_GAP
 
     def _succeeded(self, result: ProbeResult, done: Outstanding, now: float) -> None:
         memory = self.memory

@@ -250,6 +250,21 @@ def test_speculation_by_counters():
     assert probe(Client(**{CHAT: answered(), "__metrics": counter(0.0)}), require_speculation=True).failure_class
 
 
+@pytest.mark.parametrize("route", ["__generate", "__metrics"])
+def test_no_time_left_to_look_is_not_a_server_without_speculation(route):
+    late = HttpError("timeout", "late", "before_headers")
+    result = probe(Client(**{CHAT: answered(), route: late}), require_speculation=True)
+    assert (result.outcome, result.failure_class) == ("timeout", "generation_timeout")
+
+
+def test_no_time_left_for_the_list_is_not_a_server_with_another_model():
+    client = Client(**{"__v1__models": HttpError("timeout", "late", "before_headers"), CHAT: answered()})
+    prober = Prober(client, ProbeOptions(expected_model="b"))
+    assert prober.probe(0, 0.05).outcome == "timeout"
+    # A list that takes its whole time is one that cannot be read.
+    assert prober.probe(0, 60.0).failure_class == "wrong_model"
+
+
 def test_streams():
     stream = RECORDED["streams"]["sglang-0.5.15 generate"].encode()
     client = Client(__generate=(200, stream))

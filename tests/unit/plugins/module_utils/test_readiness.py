@@ -205,6 +205,27 @@ def test_a_probe_under_way_at_the_deadline_does_not_hide_why_the_others_failed()
     fails(World(takes=9.0), "generation_timeout", timeout=5.0, request_timeout=60.0)
 
 
+@pytest.mark.parametrize("late", [0.01, 0.3, 0.9, 1.4])
+def test_a_probe_that_the_deadline_cuts_short_does_not_hide_why_the_others_failed(late):
+    """However near to the deadline the last probe begins, on a machine that has become slow by then."""
+    world = World(answer=bad("bad_answer", "no_speculation"), takes=lambda t: 0.1 if t < 6 - late else 50.0)
+    verdict, memory, _took = fails(world, "no_speculation", timeout=6.0, request_timeout=60.0)
+    assert memory.outcomes["bad_answer"] >= 3 and memory.outcomes["timeout"] <= 1
+    assert ("at the deadline" in verdict.msg) == (memory.outcomes["timeout"] == 1)
+
+
+def test_a_series_that_the_deadline_cuts_short_is_not_unstable():
+    world = World(takes=lambda t: 0.1 if t < 0.1 else 50.0)
+    verdict, memory, _took = fails(world, "generation_timeout", timeout=5.0, request_timeout=60.0)
+    assert memory.streak == 1 and "1 of 2 consecutive generations" in verdict.msg and "no generation" not in verdict.msg
+
+
+def test_a_server_that_has_gone_is_not_one_that_never_listened():
+    world = World(answer=bad("http_error", "server_error"), sockets=lambda t: ["socket"] if t < 2 else [])
+    verdict, _memory, _took = fails(world, "connection_refused", timeout=5.0)
+    assert "nothing listens at the deadline" in verdict.msg and "Nothing listened" not in verdict.msg
+
+
 def test_a_flaky_start():
     answers = [
         bad("reset", "generation_timeout", "reset", http=False, reset=True),
