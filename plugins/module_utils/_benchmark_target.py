@@ -8,9 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _evidence
+from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_settings import server_settings
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, owner_at
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv, read_environ
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
@@ -74,6 +76,18 @@ class BenchmarkTarget:
                 self.manager.environment(self.name).get(_evidence.SIMULATED_ACCEPTANCE)
             )
         return record
+
+    def settings(self) -> dict[str, t.Any]:
+        """How the server is set: see :func:`server_settings`."""
+        answer = self.side.get("/server_info")
+        info = answer[1] if answer and answer[0] == 200 else None
+        argv: list[str] = []
+        environ = None
+        if self.manager and self.name:
+            pid = self.manager.show(self.name).main_pid
+            argv = (read_argv(pid) if pid else None) or []
+            environ = (read_environ(pid) if pid else None) or self.manager.environment(self.name)
+        return server_settings(info, argv, environ, self.version())
 
     def version(self) -> t.Optional[str]:
         """The server's version, where it tells."""

@@ -86,6 +86,7 @@ class Matrix:
 
     :arg evidence: gives the record of what runs now.
     :arg clock: monotonic seconds.
+    :arg settings: tells how the server is set.
     """
 
     def __init__(
@@ -95,12 +96,14 @@ class Matrix:
         directory: str,
         evidence: t.Callable[[], dict[str, t.Any]],
         clock: t.Callable[[], float] = time.monotonic,
+        settings: t.Callable[[], dict[str, t.Any]] = dict,
     ) -> None:
         self.plan = plan
         self.side = side
         self.directory = directory
         self.evidence = evidence
         self.clock = clock
+        self.settings = settings
         self.partial = PartialRecord(directory, plan.key())
         self.measured_now: list[dict[str, t.Any]] = []
 
@@ -160,6 +163,7 @@ class Matrix:
                 "learnt": asdict(Learnt()),
                 "resumed_cells": 0,
                 "evidence_before": now,
+                "server": self.settings(),
             }
         )
 
@@ -226,6 +230,7 @@ class Matrix:
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(state["started_at"])),
             "finished_at": time.time(),
             "options": options,
+            "server": state.get("server") or {},
             "evidence_before": state["cells"][0]["evidence_before"],
             "evidence_after": state["cells"][-1]["evidence_after"],
             "client": {

@@ -436,7 +436,7 @@ def main() -> None:
         target = BenchmarkTarget(server_of(params, manager), manager, params["name"], params["require_evidence"])
         plan.settings.model = target.model(params["api"], params["model"])
         plan.settings.request_details = gives_details(target.version())
-        matrix = Matrix(plan, target.side, params["results_dir"], target.evidence)
+        matrix = Matrix(plan, target.side, params["results_dir"], target.evidence, settings=target.settings)
         result = matrix.run(params["resume"], params["run_id"], params["slice_seconds"])
     except Failure as failure:
         fail_module(module, failure, **{**NOTHING, "ok": False})
