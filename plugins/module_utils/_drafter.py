@@ -28,10 +28,17 @@ class Drafter:
     architectures: list[str] = field(default_factory=list)
     mask_token_id: t.Optional[int] = None
     directory: str = ""
+    layers: t.Optional[int] = None
+    causal: bool = False
 
     @property
     def known(self) -> bool:
         return not self.reason
+
+    @property
+    def sliding_throughout(self) -> bool:
+        """Whether it is causal, or each of its layers is of sliding attention."""
+        return self.causal or (self.layers is not None and self.layer_types == {"sliding_attention": self.layers})
 
 
 def read_drafter(path: str, environment: t.Mapping[str, str], home: str = "", revision: str = "") -> Drafter:
@@ -61,6 +68,8 @@ def read_drafter(path: str, environment: t.Mapping[str, str], home: str = "", re
         architectures=[str(a) for a in raw.get("architectures") or []],
         mask_token_id=_integer(_section(raw, "dflash_config").get("mask_token_id")),
         directory=directory,
+        layers=_integer(_text_config(raw).get("num_hidden_layers")),
+        causal=_text_config(raw).get("is_causal") is True,
     )
 
 
@@ -76,6 +85,9 @@ def trained_window(config: t.Mapping[str, t.Any]) -> t.Optional[int]:
     """
     text = _text_config(config)
     window = _integer(text.get("sliding_window", config.get("sliding_window")))
+    if window is None:
+        # As drafters for Nemotron have it.
+        window = _integer(_section(config, "dflash_config").get("swa_window_size"))
     layer_types = text.get("layer_types", config.get("layer_types"))
     if isinstance(layer_types, list) and layer_types:
         return window if "sliding_attention" in layer_types else None

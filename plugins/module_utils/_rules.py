@@ -7,61 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-import typing as t
-from dataclasses import dataclass, field
 
-from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter
+from ansible_collections.llmops.sglang.plugins.module_utils import _dflash_rules
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._planned_start import Start, violated
 from ansible_collections.llmops.sglang.plugins.module_utils._speculative import ALGORITHMS
 from ansible_collections.llmops.sglang.plugins.module_utils._version import at_least
 
-# The server's default where neither the arguments nor the drafter's config.json say it (speculative_hook.py, _handle_dflash).
-DEFAULT_BLOCK_SIZE = 16
-# arg_groups/speculative_hook.py and choices.py; another backend falls back without an error.
-_DRAFT_BACKENDS = (
-    ("0.5.11", "flashinfer fa3 fa4 triton"),
-    ("0.5.15", "flashinfer fa3 fa4 triton ascend"),
-    # What the newest takes: which of these came when is not read from every release.
-    ("0.5.16", "flashinfer fa3 fa4 triton ascend trtllm_mha intel_xpu"),
-)
-_DEVICES = (("0.5.21", ""), ("0.5.20", "cuda npu xpu"), ("0.5.17", "cuda npu"), ("0.5.16", "cuda"))
-
-
-@dataclass(frozen=True)
-class Start:
-    """One start of a server: its arguments under the newest names, its release, its drafter and its environment."""
-
-    arguments: t.Mapping[str, t.Any]
-    version: str
-    drafter: t.Optional[Drafter] = None
-    environment: t.Mapping[str, str] = field(default_factory=dict)
-    tree_budget: t.Optional[int] = None
-
-    @property
-    def algorithm(self) -> str:
-        return str(self.arguments.get("speculative_algorithm") or "").upper()
-
-    def number(self, name: str) -> t.Optional[int]:
-        """An argument as a whole number; ``None`` where it is not set or is none."""
-        value = self.arguments.get(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-    @property
-    def complete(self) -> bool:
-        """Whether what is not among the arguments is not set: a configuration file may set it."""
-        return "config" not in self.arguments
-
-    @property
-    def window(self) -> t.Optional[int]:
-        return self.number("speculative_draft_window_size")
-
-    @property
-    def block_size(self) -> t.Optional[int]:
-        """The verify window as the server will resolve it; ``None`` where the drafter's config.json is needed and unread."""
-        given = self.number("speculative_dflash_block_size") or self.number("speculative_num_draft_tokens")
-        if given is not None or self.drafter is None or not self.drafter.known:
-            return given
-        return self.drafter.block_size or DEFAULT_BLOCK_SIZE
+# Which name a convention of capture, where hidden states are returned without a drafter.
+_CAPTURES = ("EAGLE3", "DFLASH", "DSPARK")
 
 
 def check(start: Start, local: bool = True) -> list[str]:
@@ -72,30 +26,24 @@ def check(start: Start, local: bool = True) -> list[str]:
     """
     warnings = _paths(start, local)
     if not start.algorithm:
-        return warnings
+        return warnings + _without_algorithm(start)
+    if at_least(start.version, "0.5.23") and start.arguments.get("enable_return_aux_hidden_states"):
+        return warnings + _capture(start)
     # A fork's own algorithm with a DFlash drafter has DFLASH's limits on the window.
     if start.algorithm == "DFLASH" or start.algorithm not in ALGORITHMS:
         if start.algorithm == "DFLASH":
-            _dflash_errors(start)
+            _dflash_rules.errors(start)
         _window_errors(start)
         warnings += _window_warnings(start) + _tree_warnings(start)
-    elif start.window is not None and start.window <= 0:
-        raise _violated(
-            start, "the draft window to be positive", f"it is {start.window}", "correct 'speculative.draft_window_size'"
-        )
+    elif start.window is not None and start.window <= 0 and at_least(start.version, "0.5.13"):
+        raise _not_positive(start)
     if start.algorithm == "DFLASH":
-        _other_dflash_errors(start)
-        warnings += _dflash_warnings(start)
+        _dflash_rules.conflicts(start)
+        warnings += _dflash_rules.warnings(start)
     _block_verification_errors(start)
     warnings += _other_warnings(start)
     _sink_errors(start)
     return warnings
-
-
-def _violated(start: Start, wants: str, found: str, remedy: str) -> Failure:
-    return Failure(
-        "rule_violated", f"SGLang {start.version} with {start.algorithm} requires {wants}, and {found}: {remedy}."
-    )
 
 
 def _paths(start: Start, local: bool) -> list[str]:
@@ -112,83 +60,48 @@ def _paths(start: Start, local: bool) -> list[str]:
     return warnings
 
 
-def _dflash_errors(start: Start) -> None:
-    args = start.arguments
-    if start.complete and not args.get("speculative_draft_model_path"):
-        raise _violated(
-            start, "a draft model (--speculative-draft-model-path)", "none is set", "set 'speculative.draft_model_path'"
-        )
-    pp_size = start.number("pp_size") or 1
-    if pp_size != 1:
-        raise _violated(start, "pp_size == 1", f"it is {pp_size}", "set 'args.pp_size' to 1 and use tensor parallelism")
-    _attention_parallel_errors(start)
-    block, tokens = start.number("speculative_dflash_block_size"), start.number("speculative_num_draft_tokens")
-    if block is not None and block <= 0:
-        raise _violated(start, "a positive block size", f"it is {block}", "correct 'speculative.block_size'")
-    if block is not None and tokens is not None and block != tokens:
-        raise _violated(
-            start,
-            "--speculative-dflash-block-size and --speculative-num-draft-tokens to be equal where both are set",
-            f"they are {block} and {tokens}",
-            "leave 'speculative.num_draft_tokens' out",
-        )
-    devices = next((d for since, d in _DEVICES if at_least(start.version, since)), "").split()
-    device = str(args.get("device") or "")
-    if devices and device and device.partition(":")[0] not in devices:
-        raise _violated(start, f"the device {' or '.join(devices)}", f"it is {device}", "correct 'args.device'")
+def _without_algorithm(start: Start) -> list[str]:
+    """Options of speculation that nothing reads."""
+    named = sorted(n for n, value in start.arguments.items() if n.startswith("speculative_") and value is not None)
+    if not named or not start.complete:
+        return []
+    return [
+        f"SGLang {start.version} does not speculate: there is no 'speculative.algorithm', so that {', '.join(named)} has no effect."
+    ]
 
 
-def _attention_parallel_errors(start: Start) -> None:
-    args = start.arguments
-    if not (args.get("enable_dp_attention") or (start.number("attn_dp_size") or 1) > 1) or (
-        args.get("device") == "npu" and at_least(start.version, "0.5.20")
-    ):
-        return
-    if not at_least(start.version, "0.5.23"):
-        raise _violated(
-            start, "no DP attention", "it is switched on", "take 'args.enable_dp_attention' or 'args.attn_dp_size' out"
+def _capture(start: Start) -> list[str]:
+    """With --enable-return-aux-hidden-states an algorithm only says which hidden states are captured."""
+    args, remedy = start.arguments, "or take 'args.enable_return_aux_hidden_states' out"
+    if start.algorithm not in _CAPTURES:
+        raise violated(start, f"one of {', '.join(_CAPTURES)} to return hidden states", "it is another", remedy[3:])
+    if args.get("speculative_draft_model_path"):
+        raise violated(
+            start,
+            "no draft model where it returns hidden states",
+            "one is set",
+            f"take 'speculative.draft_model_path' out, {remedy}",
         )
-    if start.complete and not args.get("enable_dp_lm_head"):
-        raise _violated(
-            start, "--enable-dp-lm-head where DP attention is on", "it is off", "set 'args.enable_dp_lm_head: true'"
+    if (start.number("pp_size") or 1) != 1:
+        raise violated(
+            start, "pp_size == 1 where it returns hidden states", "it is more", f"set 'args.pp_size' to 1, {remedy}"
         )
-    if (start.number("attn_cp_size") or 1) != 1:
-        raise _violated(
-            start, "attn_cp_size == 1 where DP attention is on", "it is not", "set 'args.attn_cp_size' to 1"
+    if start.complete and start.algorithm != "EAGLE3" and not args.get("return_aux_hidden_state_layer_ids"):
+        raise violated(
+            start,
+            "--return-aux-hidden-state-layer-ids where it returns hidden states",
+            "none are set",
+            f"set 'args.return_aux_hidden_state_layer_ids', {remedy}",
         )
+    return [
+        f"SGLang {start.version} does not speculate at all with 'args.enable_return_aux_hidden_states': take it out."
+    ]
 
 
-def _other_dflash_errors(start: Start) -> None:
-    """What DFLASH does not go together with."""
-    args, version = start.arguments, start.version
-    coordination = start.environment.get("SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION", "0").lower()
-    if at_least(version, "0.5.23") and coordination in ("1", "true", "yes"):
-        raise _violated(
-            start, "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION=0", "it is on", "take it out of 'environment'"
-        )
-    if (args.get("enable_lora") or args.get("lora_paths")) and not at_least(version, "0.5.19"):
-        raise _violated(
-            start,
-            "no LoRA",
-            "it is on (0.5.19 is the first that has both)",
-            "take 'args.enable_lora' and 'lora_paths' out",
-        )
-    if args.get("mamba_radix_cache_strategy") == "extra_buffer_lazy" and not at_least(version, "0.5.18"):
-        raise _violated(
-            start,
-            "another cache strategy than extra_buffer_lazy",
-            "that is set (0.5.18 is the first that has both)",
-            "set 'args.mamba_radix_cache_strategy' to extra_buffer",
-        )
-    # The server finds this out in its scheduler, after the weights.
-    drafter = start.drafter
-    if args.get("skip_tokenizer_init") and drafter is not None and drafter.known and drafter.mask_token_id is None:
-        raise _violated(
-            start,
-            "a tokenizer where the drafter's config.json has no dflash_config.mask_token_id",
-            "'args.skip_tokenizer_init' is set",
-            "take it out",
-        )
+def _not_positive(start: Start) -> Failure:
+    return violated(
+        start, "the draft window to be positive", f"it is {start.window}", "correct 'speculative.draft_window_size'"
+    )
 
 
 def _block_verification_errors(start: Start) -> None:
@@ -198,7 +111,7 @@ def _block_verification_errors(start: Start) -> None:
     device = str(start.arguments.get("device") or "cuda")
     if start.algorithm not in allowed or device != "cuda":
         found = f"the device is {device}" if start.algorithm in allowed else "the algorithm is another one"
-        raise _violated(
+        raise violated(
             start,
             f"{', '.join(allowed)} and CUDA or ROCm for block verification",
             found,
@@ -210,11 +123,9 @@ def _window_errors(start: Start) -> None:
     if start.window is None:
         return
     if start.window <= 0:
-        raise _violated(
-            start, "the draft window to be positive", f"it is {start.window}", "correct 'speculative.draft_window_size'"
-        )
+        raise _not_positive(start)
     if start.block_size is not None and start.window < start.block_size:
-        raise _violated(
+        raise violated(
             start,
             "the draft window to be at least the block size (--speculative-num-draft-tokens)",
             f"the window is {start.window} and the block size {start.block_size}",
@@ -228,7 +139,7 @@ def _sink_errors(start: Start) -> None:
         return
     if sink < 0 or (start.complete and start.window is None):
         found = f"the sink size is {sink}" if sink < 0 else "no window is set"
-        raise _violated(
+        raise violated(
             start, "a draft sink size of 0 or more together with a draft window", found, "correct 'speculative'"
         )
 
@@ -272,62 +183,26 @@ def _tree_warnings(start: Start) -> list[str]:
     ]
 
 
-def _dflash_warnings(start: Start) -> list[str]:
-    args, version = start.arguments, start.version
-    warnings = [
-        f"SGLang {version} sets {name} to 1 with DFLASH; its value {args[name]} has no effect."
-        for name in ("speculative_num_steps", "speculative_eagle_topk")
-        if args.get(name) not in (None, 1)
-    ]
-    if args.get("enable_mixed_chunk") and not at_least(version, "0.5.19"):
-        warnings.append(
-            f"SGLang {version} switches mixed chunked prefill off with DFLASH: 'args.enable_mixed_chunk' has no effect."
-        )
-    if args.get("speculative_use_rejection_sampling"):
-        warnings.append(
-            f"SGLang {version} samples by rejection with EAGLE and EAGLE3 alone: 'speculative.use_rejection_sampling' has no effect."
-        )
-    if not at_least(version, "0.5.14") and not args.get("disable_overlap_schedule"):
-        warnings.append(
-            f"SGLang {version} switches the overlap scheduler off with DFLASH (0.5.14 is the first that keeps it); "
-            "'args.disable_overlap_schedule: true' says so openly."
-        )
-    backend = args.get("speculative_draft_attention_backend")
-    allowed = next((names for since, names in reversed(_DRAFT_BACKENDS) if at_least(version, since)), "").split()
-    if backend and allowed and backend not in allowed:
-        warnings.append(
-            f"SGLang {version} does not draft with '{backend}' and falls back: use one of {', '.join(allowed)}."
-        )
-    return warnings
-
-
 def _other_warnings(start: Start) -> list[str]:
     warnings = []
     args, version = start.arguments, start.version
-    if (
-        start.complete
-        and args.get("max_running_requests") is None
-        and start.algorithm
-        in (
-            "DFLASH",
-            "EAGLE",
-            "EAGLE3",
-            "NEXTN",
-            "STANDALONE",
-        )
-    ):
+    limited = start.algorithm in ALGORITHMS and start.algorithm != "UNO"
+    if start.complete and args.get("max_running_requests") is None and limited:
         warnings.append(
             f"SGLang {version} limits max_running_requests to 48 with {start.algorithm}: set 'args.max_running_requests' to choose."
         )
     honours = {"DFLASH", "EAGLE3"} | ({"EAGLE", "NEXTN"} if at_least(version, "0.5.21") else set())
     if start.window is not None and start.algorithm in ALGORITHMS and start.algorithm not in honours:
         warnings.append(f"SGLang {version} ignores 'speculative.draft_window_size' with {start.algorithm}.")
-    if at_least(version, "0.5.23") and args.get("enable_return_aux_hidden_states") and start.algorithm == "DFLASH":
-        warnings.append(
-            f"SGLang {version} does not speculate at all with 'args.enable_return_aux_hidden_states': take it out."
-        )
-    if start.environment.get("SGLANG_SIMULATE_ACC_LEN", "0") not in ("", "0", "-1"):
+    if _number(start.environment.get("SGLANG_SIMULATE_ACC_LEN", "")) > 0:
         warnings.append(
             "SGLANG_SIMULATE_ACC_LEN in 'environment' makes the server pretend its acceptance: no figure will be true."
         )
     return warnings
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

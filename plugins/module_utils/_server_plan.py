@@ -15,7 +15,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils import _flags, _spec
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter, read_drafter
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import FlagTable
-from ansible_collections.llmops.sglang.plugins.module_utils._rules import Start, check
+from ansible_collections.llmops.sglang.plugins.module_utils._planned_start import Start
+from ansible_collections.llmops.sglang.plugins.module_utils._rules import check
 from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments import Entry, Words, check_extra
 from ansible_collections.llmops.sglang.plugins.module_utils._server_help import HelpStore, ask_server
 from ansible_collections.llmops.sglang.plugins.module_utils._sglang_install import (

@@ -11,7 +11,8 @@ import pytest
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter, read_drafter
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import Flag, FlagTable, table_of
-from ansible_collections.llmops.sglang.plugins.module_utils._rules import Start, check
+from ansible_collections.llmops.sglang.plugins.module_utils._planned_start import Start
+from ansible_collections.llmops.sglang.plugins.module_utils._rules import check
 from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments import Words
 from ansible_collections.llmops.sglang.plugins.module_utils._speculative import check_algorithm, entries, trained_window
 
@@ -125,6 +126,7 @@ def test_algorithms_that_are_known(version, algorithm, flag_names):
         ({"sliding_window": 2048, "layer_types": ["full_attention"]}, None, None),
         ({"sliding_window": 4096, "use_sliding_window": False}, None, None),
         ({"sliding_window": 4096}, 4096, None),
+        ({"layer_types": ["sliding_attention"], "dflash_config": {"swa_window_size": 256}}, 256, None),
         (
             {
                 "text_config": {"sliding_window": 512, "layer_types": ["sliding_attention"]},
@@ -190,11 +192,11 @@ def test_the_job_itself_breaks_no_rule():
     [
         ({"speculative_draft_model_path": None, "drafter": None}, "speculative.draft_model_path"),
         ({"pp_size": 2}, "pp_size == 1"),
-        ({"enable_dp_attention": True}, "no DP attention"),
+        ({"enable_dp_attention": True, "dp_size": 2}, "no DP attention"),
         ({"attn_dp_size": 2, "version": "0.5.22"}, "no DP attention"),
-        ({"enable_dp_attention": True, "version": "0.5.23"}, "--enable-dp-lm-head"),
+        ({"enable_dp_attention": True, "dp_size": 2, "version": "0.5.23"}, "--enable-dp-lm-head"),
         (
-            {"enable_dp_attention": True, "enable_dp_lm_head": True, "attn_cp_size": 2, "version": "0.5.23"},
+            {"attn_dp_size": 2, "enable_dp_lm_head": True, "attn_cp_size": 2, "version": "0.5.23"},
             "attn_cp_size == 1",
         ),
         ({"speculative_dflash_block_size": 0}, "positive block size"),
@@ -222,8 +224,47 @@ def test_the_job_itself_breaks_no_rule():
             "the algorithm is another one",
         ),
         (
-            {"environment": {"SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION": "1"}, "version": "0.5.23"},
+            {"environment": {"SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION": "Y"}, "version": "0.5.21"},
             "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION=0",
+        ),
+        ({"device": "cpu", "version": "0.5.23"}, "the device cuda or npu or xpu"),
+        ({"device": "xpu", "version": "0.5.19"}, "the device cuda or npu"),
+        (
+            {"attn_dp_size": 2, "enable_dp_lm_head": True, "device": "xpu", "version": "0.5.23"},
+            "CUDA or NPU where DP attention is on",
+        ),
+        ({"enable_unified_memory": True, "version": "0.5.21"}, "0.5.22 is the first"),
+        (
+            {"enable_unified_memory": True, "attention_backend": "trtllm_mha", "version": "0.5.22"},
+            "fa3, flashinfer, triton",
+        ),
+        (
+            {
+                "enable_unified_memory": True,
+                "attention_backend": "fa3",
+                "decode_attention_backend": "flashinfer",
+                "dcp_size": 2,
+                "version": "0.5.23",
+            },
+            "fa3, triton, trtllm_mha",
+        ),
+        (
+            {"disaggregation_mode": "decode", "disaggregation_decode_enable_radix_cache": True},
+            "--disaggregation-decode-enable-radix-cache",
+        ),
+        ({"enable_return_aux_hidden_states": True, "version": "0.5.23"}, "no draft model"),
+        (
+            {
+                "enable_return_aux_hidden_states": True,
+                "speculative_draft_model_path": None,
+                "drafter": None,
+                "version": "0.5.23",
+            },
+            "--return-aux-hidden-state-layer-ids",
+        ),
+        (
+            {"drafter": Drafter("org/d", block_size=8, layer_types={"sliding_attention": 5}), "version": "0.5.15"},
+            "a sliding_window",
         ),
     ],
 )
@@ -239,8 +280,18 @@ def test_rules_of_the_server(case, part):
     [
         {"speculative_draft_window_size": 8},
         {"device": "cpu", "version": "0.5.15.post1"},
-        {"enable_dp_attention": True, "device": "npu", "version": "0.5.20"},
-        {"enable_dp_attention": True, "enable_dp_lm_head": True, "version": "0.5.23"},
+        {"enable_dp_attention": True, "dp_size": 2, "device": "npu", "version": "0.5.20"},
+        {"enable_dp_attention": True, "dp_size": 2, "enable_dp_lm_head": True, "version": "0.5.23"},
+        # The server takes the switch back where there is one replica alone.
+        {"enable_dp_attention": True},
+        {"device": "cuda:1", "version": "0.5.16"},
+        # A platform of somebody else decides for itself.
+        {"device": "some_tpu", "version": "0.5.21"},
+        {"environment": {"SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION": "1"}, "version": "0.5.20"},
+        {"enable_unified_memory": True, "version": "0.5.22"},
+        {"enable_unified_memory": True, "attention_backend": "trtllm_mha", "version": "0.5.23"},
+        {"disaggregation_decode_enable_radix_cache": True},
+        {"speculative_algorithm": "EAGLE", "speculative_draft_window_size": -1, "version": "0.5.12", "drafter": None},
         {"speculative_draft_window_size": 8, "drafter": Drafter("org/d", reason="it is not there")},
         {"enable_lora": True, "version": "0.5.19"},
         {"mamba_radix_cache_strategy": "extra_buffer_lazy", "version": "0.5.18"},
@@ -265,6 +316,44 @@ def test_what_the_server_allows(case):
         ({"version": "0.5.13"}, "overlap"),
         ({"speculative_draft_attention_backend": "torch_native"}, "falls back"),
         ({"speculative_draft_attention_backend": "torch_native", "version": "0.5.23"}, "falls back"),
+        ({"speculative_draft_attention_backend": "trtllm_mha", "version": "0.5.16"}, "falls back"),
+        ({"speculative_draft_attention_backend": "intel_xpu", "version": "0.5.19"}, "falls back"),
+        ({"attention_backend": "torch_native"}, "falls back"),
+        ({"attention_backend": "triton", "prefill_attention_backend": "flashmla"}, "falls back"),
+        ({"speculative_draft_attention_backend": "trtllm_mha", "version": "0.5.23"}, "all layers"),
+        ({"speculative_draft_sink_size": 4, "version": "0.5.21"}, "speculative.draft_sink_size"),
+        ({"environment": {"SGLANG_ENABLE_SPEC_V2": "1"}}, "SGLANG_ENABLE_SPEC_V2"),
+        ({"drafter": Drafter("org/d", sliding_window=2048)}, "block size of 16"),
+        ({"speculative_algorithm": None}, "no 'speculative.algorithm'"),
+        (
+            {
+                "speculative_algorithm": "DSPARK",
+                "drafter": None,
+                "max_running_requests": None,
+                "version": "0.5.21",
+                "speculative_draft_window_size": None,
+            },
+            "48",
+        ),
+        (
+            {
+                "speculative_algorithm": "NGRAM",
+                "drafter": None,
+                "max_running_requests": None,
+                "speculative_draft_window_size": None,
+            },
+            "48",
+        ),
+        (
+            {
+                "enable_return_aux_hidden_states": True,
+                "return_aux_hidden_state_layer_ids": [1],
+                "speculative_draft_model_path": None,
+                "drafter": None,
+                "version": "0.5.23",
+            },
+            "does not speculate at all",
+        ),
         ({"speculative_use_rejection_sampling": True}, "rejection"),
         ({"tree_budget": 7}, "linear chain"),
         ({"speculative_ddtree_budget": "3"}, "linear chain"),
@@ -278,14 +367,37 @@ def test_what_the_server_would_change_is_a_warning(case, part):
     assert part in warning
 
 
+@pytest.mark.parametrize(
+    ("case", "version"),
+    [
+        ({"speculative_draft_attention_backend": "ascend"}, "0.5.13"),
+        ({"speculative_draft_attention_backend": "intel_xpu"}, "0.5.20"),
+        ({"attention_backend": "torch_native", "prefill_attention_backend": "fa3"}, "0.5.15"),
+        ({"environment": {"SGLANG_SIMULATE_ACC_LEN": "-2.5"}}, "0.5.15"),
+        ({"environment": {"SGLANG_SIMULATE_ACC_LEN": "0.0"}}, "0.5.15"),
+        ({"speculative_algorithm": "UNO", "max_running_requests": None, "speculative_draft_window_size": None, "drafter": None}, "0.5.20"),
+        ({"speculative_draft_attention_backend": "trtllm_mha", "layers": 5}, "0.5.17"),
+        ({"speculative_draft_attention_backend": "trtllm_mha", "causal": True}, "0.5.17"),
+    ],
+)  # fmt: skip
+def test_what_the_server_takes_as_it_is_told_is_no_warning(case, version):
+    drafter = {"sliding_window": 2048, "block_size": 8, "layer_types": {"sliding_attention": 5}}
+    drafter.update({k: case.pop(k) for k in ("layers", "causal") if k in case})
+    shown = check(start(**{"version": version, "drafter": Drafter("org/d", **drafter), **case}))
+    assert [w for w in shown if "overlap" not in w] == []
+
+
 def test_what_a_configuration_file_may_set_is_not_missed():
     missing = {
         "speculative_draft_model_path": None,
         "max_running_requests": None,
         "speculative_draft_window_size": None,
     }
-    more = {"enable_dp_attention": True, "speculative_draft_sink_size": 4, "version": "0.5.23", "drafter": None}
+    more = {"attn_dp_size": 2, "version": "0.5.23", "drafter": None}
     assert check(start(config="/own.yaml", **missing, **more)) == []
+    sink = {"speculative_draft_sink_size": 4, "speculative_algorithm": "EAGLE"}
+    assert check(start(config="/own.yaml", **{**missing, **more, **sink})) == []
+    assert check(start(config="/own.yaml", **{**missing, "speculative_algorithm": None, "drafter": None})) == []
 
 
 def test_a_branching_tree_is_no_warning():
@@ -298,5 +410,5 @@ def test_a_window_that_is_ignored():
 
 
 def test_without_the_paths_of_this_host_a_missing_drafter_is_a_warning():
-    (warning,) = check(start(drafter=Drafter("/nowhere/draft", sliding_window=2048)), local=False)
+    (warning,) = check(start(drafter=Drafter("/nowhere/draft", sliding_window=2048, block_size=8)), local=False)
     assert "/nowhere/draft" in warning
