@@ -141,7 +141,7 @@ class Server:
         s = self.settings
         number, self.count = self.count, self.count + 1
         sampling = body.get("sampling_params") or {}
-        wanted = sampling.get("max_new_tokens") or body.get("max_tokens")
+        wanted = sampling.get("max_new_tokens") or body.get("max_tokens") or body.get("max_completion_tokens")
         text = body.get("text") or body.get("prompt") or body["messages"][0]["content"]
         fault = s.fault if s.fault and (number + 1) % s.fault_every == 0 and wanted > 1 else ""
         if fault == "http_500":
