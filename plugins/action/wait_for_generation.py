@@ -21,6 +21,7 @@ SILENT_SLICE = 60.0
 # Starting a slice costs about a second; between two of them the lines are shown all the same.
 SHORTEST_SLICE = 3.0
 RECONNECT_PAUSE = 2.0
+LATE = "this start takes more than twice the usual {:.0f} s of its configuration"
 
 
 class ActionModule(ActionBase):
@@ -66,6 +67,8 @@ class ActionModule(ActionBase):
             if text and (result.get("ok") or "slice_state" in result):
                 lines.tell(text, news=progress.get("phase") != phase)
                 phase = progress.get("phase") or ""
+                if progress.get("late_in") is not None and not result.get("ok"):
+                    lines.warn_in(progress["late_in"], LATE.format(progress["expected"]))
             if "slice_state" not in result or result.get("failed"):
                 return result
             state = result["slice_state"]
@@ -93,5 +96,5 @@ def describe(progress: t.Mapping[str, t.Any]) -> str:
     text = stage if "%" in stage or not detail else f"{stage}: {detail}"
     if not usual or stage == "ready":
         return text
-    late = (progress.get("elapsed") or 0) > 2 * usual
+    late = (progress.get("late_in") or 0) < 0
     return f"{text} ({f'more than twice the usual {usual:.0f} s' if late else f'usually ready at about {usual:.0f} s'})"

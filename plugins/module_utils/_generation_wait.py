@@ -104,11 +104,12 @@ class GenerationWait:
             "stage": self.mask.text(memory.stage),
             "detail": memory.detail[:160],
             "expected": memory.expected_elapsed,
+            "late_in": memory.late_in(now),
         }
 
     def _tell_slow(self, now: float) -> None:
-        usual = self.memory.expected_elapsed
-        if usual and now - self.memory.origin > 2 * usual and self.memory.stages["ready"] is None:
+        if (self.memory.late_in(now) or 0) < 0:
+            usual = self.memory.expected_elapsed
             self.memory.warn(f"This start takes more than twice the usual {usual:g} s of its configuration.")
 
     def _remember(self) -> None:

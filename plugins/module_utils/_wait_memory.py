@@ -79,6 +79,16 @@ class WaitMemory:
         if self.stages.get(stage) is None:
             self.stages[stage] = round(max(now - self.origin, 0.0), 3)
 
+    def late_in(self, now: float) -> float | None:
+        """Seconds until this start takes more than twice the usual, negative where it does or did.
+
+        ``None`` where the usual is not known, or where the server was up before the wait began.
+        """
+        if not self.expected_elapsed or not self.from_start:
+            return None
+        ready = self.stages["ready"]
+        return round(2 * self.expected_elapsed - (now - self.origin if ready is None else ready), 1)
+
     def count(self, outcome: str) -> None:
         self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
 

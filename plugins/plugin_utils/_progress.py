@@ -10,6 +10,7 @@ import threading
 import time
 import typing as t
 
+from ansible import constants
 from ansible.utils.display import Display
 
 
@@ -31,6 +32,8 @@ class ProgressLines:
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread: t.Optional[threading.Thread] = None
+        self._warning: t.Optional[threading.Timer] = None
+        self._warned = False
 
     @property
     def silent(self) -> bool:
@@ -44,6 +47,9 @@ class ProgressLines:
 
     def __exit__(self, *exc_info: object) -> None:
         self._over.set()
+        if self._warning is not None:
+            self._warning.cancel()
+            self._warning.join(1.0)
         if self._thread is not None:
             self._thread.join(1.0)
 
@@ -56,12 +62,37 @@ class ProgressLines:
             if news or self._due() <= 0:
                 self._show()
 
+    def warn_in(self, seconds: float, text: str) -> None:
+        """Show *text* as a warning in so many *seconds*, once, unless another time is set or the task ends before.
+
+        Display.warning() itself would be kept back until the task's result.
+        """
+        if self.silent or self._warned:
+            return
+        if self._warning is not None:
+            self._warning.cancel()
+        if seconds <= 0:
+            self._warn(text)
+            return
+        self._warning = threading.Timer(seconds, self._warn, (text,))
+        self._warning.daemon = True
+        self._warning.start()
+
+    def _warn(self, text: str) -> None:
+        with self._lock:
+            if not self._warned and not self._over.is_set():
+                self._warned = True
+                self._line(f"warning: {text}", color=constants.COLOR_WARN)
+
     def _due(self) -> float:
         return self._shown_at + self._interval - time.monotonic()
 
     def _show(self) -> None:
         self._shown_at = time.monotonic()
-        self._display.display(f"[{self._shown_at - self._begun:4.0f} s] {self._subject}: {self._text}")
+        self._line(self._text)
+
+    def _line(self, text: str, **how: t.Any) -> None:
+        self._display.display(f"[{time.monotonic() - self._begun:4.0f} s] {self._subject}: {text}", **how)
 
     def _repeat(self) -> None:
         while not self._over.wait(max(self._due(), 0.05)):

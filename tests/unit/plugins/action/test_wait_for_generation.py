@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import types
 
@@ -16,18 +17,27 @@ from ansible_collections.llmops.sglang.plugins.plugin_utils import _progress
 
 class Shown:
     def __init__(self):
-        self.lines = []
+        self.lines, self.colours = [], []
 
-    def display(self, line, **_kwargs):
+    def display(self, line, color=None, **_kwargs):
         self.lines.append(line)
+        self.colours.append(color)
 
 
-def waiting(stage, state=1, detail="", expected=None):
+def waiting(stage, state=1, detail="", **more):
     return {
         "changed": False,
         "slice_state": {"n": state},
-        "progress": {"phase": stage.split(" 3")[0], "stage": stage, "detail": detail, "expected": expected},
+        "progress": {"phase": stage.split(" 3")[0], "stage": stage, "detail": detail, **more},
     }
+
+
+def takes(seconds, said):
+    def slow():
+        time.sleep(seconds)
+        return dict(said)
+
+    return slow
 
 
 READY = {
@@ -70,6 +80,7 @@ def run(monkeypatch):
         plugin = Scripted(task, connection, types.SimpleNamespace(check_mode=check), None, None, None)
         return plugin.run(None, {"inventory_hostname": "gpu1"}), sent, shown.lines
 
+    call.shown = shown
     return call
 
 
@@ -86,9 +97,49 @@ def test_slices_share_their_memory_and_the_result_is_the_last(run):
 
 
 def test_a_start_that_takes_twice_as_long_as_usual_is_spoken_of():
-    progress = {"stage": "loading weights", "detail": "Load weight begin.", "expected": 30.0, "elapsed": 70.0}
+    progress = {"stage": "loading weights", "detail": "Load weight begin.", "expected": 30.0, "late_in": -10.0}
     assert action.describe(progress) == "loading weights: Load weight begin. (more than twice the usual 30 s)"
+    assert action.describe({**progress, "late_in": None}).endswith("(usually ready at about 30 s)")
     assert action.describe({}) == ""
+
+
+LATE = "gpu1 sglang: warning: this start takes more than twice the usual 30 s of its configuration"
+
+
+def test_a_start_beyond_twice_the_usual_is_warned_of_while_its_slice_runs(run):
+    before = []
+
+    def slow():
+        before.extend(run.shown.lines)
+        while not any("warning" in line for line in run.shown.lines):
+            time.sleep(0.01)
+        return waiting("listening", 2, expected=30.0, late_in=-0.5)
+
+    slices = [waiting("loading weights", 1, expected=30.0, late_in=0.2), slow, READY]
+    _result, _sent, lines = run(slices)
+    assert not any("warning" in line for line in before)
+    warned = [number for number, line in enumerate(lines) if "warning" in line]
+    assert len(warned) == 1 and lines[warned[0]].endswith(LATE), lines
+    assert run.shown.colours[warned[0]] and run.shown.colours[0] is None
+
+
+def test_a_start_that_is_late_already_is_warned_of_once(run):
+    slices = [waiting("loading weights", n, expected=30.0, late_in=-10.0 * n) for n in (1, 2, 3)]
+    _result, _sent, lines = run([*slices, READY])
+    assert [line for line in lines if line.endswith(LATE)] and sum("warning" in line for line in lines) == 1
+
+
+def test_a_start_that_was_in_time_is_not_warned_of_afterwards(run):
+    slices = [waiting("listening", late_in=3600.0, expected=1800.0), READY]
+    _result, _sent, lines = run(slices)
+    assert not any("warning" in line for line in lines)
+    assert not [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+
+
+@pytest.mark.parametrize("options", [{"args": {"progress_interval": 0}}, {"no_log": True}])
+def test_where_nothing_is_shown_no_warning_is_either(run, options):
+    _result, _sent, lines = run([waiting("loading", 1, expected=30.0, late_in=-1.0), READY], **options)
+    assert lines == []
 
 
 def test_an_unchanged_stage_is_not_repeated_before_its_time(run):
@@ -102,11 +153,7 @@ def test_a_percentage_alone_is_no_new_stage(run):
 
 
 def test_a_slice_that_takes_long_is_spoken_of_meanwhile(run):
-    def slow():
-        time.sleep(0.75)
-        return dict(READY)
-
-    _result, _sent, lines = run([waiting("listening"), slow], {"progress_interval": 0.2})
+    _result, _sent, lines = run([waiting("listening"), takes(0.75, READY)], {"progress_interval": 0.2})
     assert len(lines) >= 4 and all("listening" in line for line in lines[:-1]) and "ready" in lines[-1]
 
 

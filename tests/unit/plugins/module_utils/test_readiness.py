@@ -371,6 +371,23 @@ def test_memory_of_a_host_that_was_started_anew_is_dropped():
     assert WaitMemory.load({**old, "unheard_of": 1}, 6000.0).attempts == 7
 
 
+def test_when_a_start_is_late():
+    memory = WaitMemory(started=1050.0, origin=1000.0, from_start=True, expected_elapsed=60.0)
+    assert memory.late_in(1100.0) == 20 and memory.late_in(1130.0) == -10
+    memory.reach("ready", 1115.0)
+    assert memory.late_in(1130.0) == 5, "it was ready in time"
+    assert WaitMemory(from_start=True).late_in(1e6) is None
+    assert WaitMemory(from_start=False, expected_elapsed=60.0).late_in(1e6) is None
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_only_a_start_that_was_seen_to_begin_is_late(bound):
+    world = World(unit=unit(started=-900), sockets=lambda t: ["socket"] if bound or t >= 2 else [])
+    _verdict, memory, _took = run(world)
+    memory.expected_elapsed = 60.0
+    assert (memory.late_in(world.now) is None) == bound
+
+
 def test_a_failing_look_ends_the_wait_as_what_it_is():
     def denied(_t):
         raise Failure("no_permission", "systemctl show failed")
