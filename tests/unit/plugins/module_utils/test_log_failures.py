@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 
 import pytest
 
+from ansible_collections.llmops.sglang.plugins.module_utils._failure_signatures import SIGNATURES
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
-from ansible_collections.llmops.sglang.plugins.module_utils._log_failures import failure_of
+from ansible_collections.llmops.sglang.plugins.module_utils._log_failures import failure_of, findings
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
 LOGS = pathlib.Path(__file__).parents[2] / "fixtures" / "logs"
@@ -39,6 +41,11 @@ FAILING = {
     "args-0517-new-flag": ("server_crashed", "cannot import name 'bmm_fp8'"),
     "llama.cpp-missing-model": ("model_load_failed", "failed to open GGUF file '/srv/models/none.gguf'"),
 }
+SAMPLES = [
+    (one["row"], sample)
+    for one in json.loads((LOGS / "failure_signatures.json").read_text(encoding="utf-8"))
+    for sample in one["samples"]
+]
 TS = "[2026-05-30 08:20:46 TP0] "
 
 
@@ -62,6 +69,28 @@ def test_a_recorded_failure(name):
     assert failure_class == wanted
     assert words in cause
     assert len(cause) < 330 and "\n" not in cause and cause.endswith(".")
+
+
+def test_every_row_of_the_table_has_a_line_and_every_line_a_row():
+    names = [signature.name for signature in SIGNATURES]
+    assert len(names) == len(set(names)) and {row for row, _sample in SAMPLES} == set(names)
+    assert {sample["log"] for _row, sample in SAMPLES if isinstance(sample, dict)} == set(FAILING)
+
+
+@pytest.mark.parametrize(("row", "sample"), SAMPLES, ids=[f"{row} {n}" for n, (row, _sample) in enumerate(SAMPLES)])
+def test_a_line_meets_its_row_and_no_other(row, sample):
+    recorded = isinstance(sample, dict)
+    lines = lines_of("failing", sample["log"]) if recorded else sample
+    wanted = next(signature for signature in SIGNATURES if signature.name == row)
+    met = [signature.name for signature, _cause in findings(lines)]
+    if not wanted.failure_class:
+        assert met == [] and failure_of(lines) is None
+    elif recorded:
+        assert row in met and failure_of(lines)[0] == wanted.failure_class
+    else:
+        assert set(met) == {row} and failure_of(lines)[0] == wanted.failure_class
+        cause = failure_of(lines)[1]
+        assert cause.endswith(".") and "  " not in cause and "{" not in cause.replace("{}", ""), cause
 
 
 @pytest.mark.parametrize("name", HEALTHY)
