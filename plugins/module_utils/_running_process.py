@@ -26,6 +26,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._server_inputs impor
     Input,
     InputMemory,
     changed_inputs,
+    command_digest,
     inputs_of,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
@@ -68,7 +69,7 @@ def cgroup_of(pid: int, proc: str = "/proc") -> str:
     return named if named not in ("", "/") else paths.get("", named)
 
 
-def compare(manager: Manager, state: UnitState, proc: str = "/proc", run: str = "") -> Comparison:
+def compare(manager: Manager, state: UnitState, proc: str = "/proc", cache: str = "") -> Comparison:
     """Compare the unit's main process with the unit as its files say now, and with what it read at its start.
 
     A unit without a process has no difference: whether it should run is another question.
@@ -84,17 +85,16 @@ def compare(manager: Manager, state: UnitState, proc: str = "/proc", run: str = 
         environ = None
     words = manager.exec_start(state.name)
     launch = read_launch(expand_words(words, environ or {}), environ or {}, read_file)
-    line = _command_line(argv, words, launch, environ)
+    kept, started_at = InputMemory(state.name, manager.scope, cache).read(), _started_at(state)
+    line = _command_line(argv, words, launch, environ, _is_as_begun(state, words, kept, started_at))
     found.extend(line.differences)
     if environ is not None:
         wanted = manager.environment(state.name)
         left_out = {*state.properties.get("UnsetEnvironment", "").split(), *_set_between(argv, launch, wanted)}
         found.extend(environment_differences(wanted, state.environment_files, environ, left_out))
-    started_at = _started_at(state)
     directory = (environ or {}).get("CREDENTIALS_DIRECTORY") or f"/run/credentials/{state.name}"
     found.extend(credential_differences(manager.load_credentials(state), directory, started_at))
     if started_at:
-        kept = InputMemory(state.name, manager.scope, run).read()
         inputs = process_inputs(state, argv, environ or {}, words, proc)
         found.extend(changed_inputs(inputs, started_at, state.invocation_id, kept))
     unread = line.unread or ("" if environ is not None else "the environment of the process")
@@ -116,18 +116,44 @@ def process_inputs(
     return inputs_of(argv, environ, environ.get("HOME", ""), cwd, command)
 
 
-def remember_inputs(manager: Manager, state: UnitState, proc: str = "/proc", run: str = "") -> None:
-    """Keep what the running process began with: a later comparison then tells a change from a touch."""
+def remember_inputs(
+    manager: Manager, state: UnitState, proc: str = "/proc", cache: str = "", began: bool = False
+) -> None:
+    """Keep what the running process began with: a later comparison then tells a change from a touch.
+
+    :arg began: whether it is known to have begun with the unit's command as it is now.
+    """
     argv = read_argv(state.main_pid, proc) if state.running else None
     if argv:
         environ = read_environ(state.main_pid, proc) or {}
-        inputs = process_inputs(state, argv, environ, manager.exec_start(state.name), proc)
+        words = manager.exec_start(state.name)
+        inputs = process_inputs(state, argv, environ, words, proc)
         if inputs or read_launch(argv).found:
-            InputMemory(state.name, manager.scope, run).write(state.invocation_id, inputs)
+            memory = InputMemory(state.name, manager.scope, cache)
+            memory.write(state.invocation_id, inputs, command_digest(words) if began else "")
+
+
+def _is_as_begun(
+    state: UnitState, words: t.Sequence[str], kept: t.Mapping[str, t.Any], started_at: float
+) -> t.Optional[bool]:
+    """Whether the unit's command is the one that this process was started by; ``None`` where nothing tells."""
+    if kept.get("command") and kept.get("invocation_id") == state.invocation_id:
+        return bool(kept["command"] == command_digest(words))
+    files = [state.fragment_path, *state.drop_in_paths]
+    if state.need_daemon_reload or not started_at or not files[0]:
+        return None
+    try:
+        return True if all(os.stat(path).st_ctime < started_at for path in files) else None
+    except OSError:
+        return None
 
 
 def _command_line(
-    argv: list[str], words: list[str], launch: Launch, environ: t.Optional[t.Mapping[str, str]]
+    argv: list[str],
+    words: list[str],
+    launch: Launch,
+    environ: t.Optional[t.Mapping[str, str]],
+    as_begun: t.Optional[bool],
 ) -> Comparison:
     """Compare the command line alone; a wrapper that was replaced by the server shows only in what it started."""
     if environ is None and any("$" in word for word in words):
@@ -138,12 +164,22 @@ def _command_line(
     running = read_launch(argv)
     if not (launch.kind and running.found and not running.kind):
         return Comparison([f"the command line differs: {describe_change(argv, wanted)}"], True)
-    if launch.found and launch.clear:
-        if running.words == launch.words:
-            unread = f"the wrapper '{launch.wrapper[:60]}'" if launch.kind == "other" else ""
-            return Comparison([], not unread, unread)
+    if launch.found and launch.clear and running.words != launch.words:
         return Comparison([f"the command line differs: {describe_change(running.words, launch.words)}"], True)
-    return Comparison([], False, f"what the wrapper '{launch.wrapper[:60]}' starts")
+    if as_begun is not None:
+        return Comparison([] if as_begun else ["what the unit starts the server by changed"], True)
+    return _wrapper(launch, launch.environment if environ is None else environ)
+
+
+def _wrapper(launch: Launch, environ: t.Mapping[str, str]) -> Comparison:
+    """Compare what a wrapper does beside starting the server, by the environment of the process alone."""
+    shown = launch.wrapper[:60]
+    if not (launch.found and launch.clear):
+        return Comparison([], False, f"what the wrapper '{shown}' starts")
+    other = [name for name, value in launch.environment.items() if environ.get(name) != value]
+    if launch.kind == "env":
+        return Comparison([f"the environment variable {name} differs" for name in other], True)
+    return Comparison([], False, f"the wrapper '{shown}'") if other or launch.kind == "other" else Comparison([], True)
 
 
 def _set_between(argv: list[str], launch: Launch, wanted: t.Mapping[str, str]) -> set[str]:

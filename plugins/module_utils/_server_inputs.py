@@ -113,14 +113,15 @@ def digests(inputs: t.Mapping[str, Input]) -> dict[str, str]:
 
 
 class InputMemory:
-    """The digests of what a unit's last known invocation began with, in a file that goes at the next boot.
+    """What a unit's last known invocation began with, in a file: the digests of its inputs and of its command.
 
-    It tells a file that was only touched from one that changed. Without it, or unreadable, times decide alone.
+    It tells a file that was only touched from one that changed, also after the next boot. Without it, or unreadable, times
+    decide alone.
     """
 
     def __init__(self, unit: str, scope: str, base: str = "") -> None:
-        run = base or ("/run" if scope == "system" else f"/run/user/{os.getuid()}")
-        self.path = os.path.join(run, "llmops-sglang", f"{unit}.json")
+        own = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        self.path = os.path.join(base or ("/var/cache" if scope == "system" else own), "llmops-sglang", f"{unit}.json")
 
     def read(self) -> dict[str, t.Any]:
         try:
@@ -131,10 +132,16 @@ class InputMemory:
         valid = isinstance(kept, dict) and isinstance(kept.get("sha256"), dict)
         return kept if valid else {}
 
-    def write(self, invocation_id: str, inputs: t.Mapping[str, Input]) -> None:
-        """Keep what *invocation_id* began with; a directory that cannot be written is no failure."""
-        record = {"invocation_id": invocation_id, "sha256": digests(inputs)}
-        if not invocation_id or record == self.read():
+    def write(self, invocation_id: str, inputs: t.Mapping[str, Input], command: str = "") -> None:
+        """Keep what *invocation_id* began with; a directory that cannot be written is no failure.
+
+        :arg command: the digest of the unit's own command; empty where that is not known to be the one it began with.
+        """
+        kept = self.read()
+        if kept.get("invocation_id") == invocation_id:
+            command = command or kept.get("command", "")
+        record = {"invocation_id": invocation_id, "sha256": digests(inputs), "command": command}
+        if not invocation_id or record == kept:
             return
         temporary = f"{self.path}.{os.getpid()}"
         try:
@@ -144,6 +151,17 @@ class InputMemory:
             os.replace(temporary, self.path)
         except OSError:
             return
+
+    def forget(self) -> None:
+        try:
+            os.unlink(self.path)
+        except OSError:
+            pass
+
+
+def command_digest(words: t.Sequence[str]) -> str:
+    """The digest of a unit's command; it may hold keys, which must not lie in a file."""
+    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _below(cwd: str, path: str) -> str:

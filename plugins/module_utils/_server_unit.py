@@ -30,6 +30,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._secret_store import SecretStore
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._server_inputs import InputMemory
 from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import (
     KEYS,
     CommandPlan,
@@ -164,6 +165,8 @@ class ServerUnit:
             self.secret_store.remove()
             if self.params["style"] == "drop_in":
                 self.writer.remove_empty(os.path.dirname(place.path))
+            elif self.manager:
+                InputMemory(self.name, self.params["scope"]).forget()
             if self.manager:
                 self.manager.daemon_reload()
         return {

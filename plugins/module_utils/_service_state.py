@@ -151,7 +151,7 @@ class ServiceChange:
             unread = f"nothing that can be read differs from the unit; {comparison.unread} cannot be compared"
             self._reasons.append(same if comparison.complete else unread)
             if not self._check_mode:
-                remember_inputs(self._manager, state)
+                remember_inputs(self._manager, state, began=comparison.complete)
             return
         # What could not be started again must not be stopped.
         self._check_startable(state)
@@ -258,7 +258,7 @@ class ServiceChange:
         self._after = state or self._manager.show(self._name)
         self._restarted = True
         if state is not None and state.active_state == "active":
-            remember_inputs(self._manager, state)
+            remember_inputs(self._manager, state, began=True)
             return
         raise self._start_failed(self._after, timed_out=state is None)
 

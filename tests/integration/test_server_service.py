@@ -299,7 +299,7 @@ def test_a_unit_written_by_hand_is_adopted_and_rendered_to_the_same_command_line
     assert (options["service"], options["working_directory"]) == ({"LimitNOFILE": "4096"}, "/tmp")
     assert info["unit"]["matches_unit"] is True, info["unit"]
     assert not unit.bring()["changed"]
-    kept = f"{'/run' if unit.user is None else '/run/user/$(id -u)'}/llmops-sglang/{unit.name}.service.json"
+    kept = f"{'/var/cache' if unit.user is None else '/home/operator/.cache'}/llmops-sglang/{unit.name}.service.json"
     assert json.loads(unit.shell(f"cat {kept}"))["invocation_id"] == info["unit"]["invocation_id"]
     written = hosts.run_module(
         "host1",
@@ -367,6 +367,12 @@ def test_a_server_behind_a_shell_is_not_restarted_again_and_again(unit):
     assert info["adoption"]["options"]["args"] == {"model_path": "/m", "port": 4131}
     unit.write(f"/bin/sh -c 'export PYTHONPATH={unit.folder}/{unit.name}.d; exec {command} --tp 2'")
     assert unit.bring()["reason"] == "restarted: the command line differs: unit says --tp 2"
+    for number, reason in ((1, "runs with --tp 2"), (2, "what the unit starts the server by changed")):
+        unit.write(f"/usr/bin/nice -n {number} {command}", f"Environment=PYTHONPATH={unit.folder}/{unit.name}.d")
+        assert unit.info()["unit"]["matches_unit"] is False
+        assert reason in unit.bring()["reason"]
+        assert unit.info()["unit"]["matches_unit"] is True
+    assert not unit.bring()["changed"]
 
 
 def test_what_the_server_read_at_its_start_decides_as_well(unit):

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
+    Comparison,
     cgroup_of,
     compare,
     describe_change,
@@ -15,6 +16,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
     read_argv,
     remember_inputs,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._server_inputs import InputMemory
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
 
@@ -197,6 +199,96 @@ def test_a_wrapper_that_became_the_server_is_no_difference(tmp_path, command, di
     assert bool(found.unread) is not complete
 
 
+WRAPPED = {
+    "env": ["/usr/bin/env", "A=1", *SERVER],
+    "shell": ["/bin/bash", "-c", "export A=1; exec " + " ".join(SERVER)],
+    "other": ["/usr/bin/numactl", "--membind=0", *SERVER],
+    "unclear": ["/bin/bash", "-c", "exec " + " ".join(SERVER)[:-1] + "$(cat /port)"],
+}
+
+
+class Wrapped:
+    """A server that its wrapper was replaced by; it began at a known time."""
+
+    def __init__(self, tmp_path, kind, environ=None):
+        self.cache, self.file = str(tmp_path / "cache"), tmp_path / "sglang.service"
+        self.manager = FakeManager(WRAPPED[kind])
+        self.proc = make_process(tmp_path / "proc", 7, SERVER, {**ENVIRON, "A": "1", **(environ or {})})
+        self.began = time.monotonic()
+
+    def state(self, **properties):
+        return unit(ExecMainStartTimestampMonotonic=str(int(self.began * 1e6)), **properties)
+
+    def remember(self):
+        remember_inputs(self.manager, self.state(), self.proc, self.cache, True)
+
+    def found(self, **properties):
+        return compare(self.manager, self.state(**properties), self.proc, self.cache)
+
+    def has_a_file(self, age):
+        """The unit's file, written *age* seconds before the process began."""
+        self.file.write_text("")
+        self.began = time.monotonic() + age
+        return {"FragmentPath": str(self.file)}
+
+
+@pytest.mark.parametrize("kind", WRAPPED)
+def test_a_wrapper_is_known_by_what_the_process_was_started_with(tmp_path, kind):
+    """Of a wrapper's own settings nothing shows in the process that replaced it."""
+    wrapped = Wrapped(tmp_path, kind)
+    wrapped.remember()
+    assert wrapped.found() == Comparison([], True)
+    other = {"env": "A=2", "shell": "export A=2; exec " + " ".join(SERVER), "other": "--membind=1"}
+    place = len(wrapped.manager.words) - 1 if "-c" in wrapped.manager.words else 1
+    before, wrapped.manager.words = wrapped.manager.words, list(wrapped.manager.words)
+    wrapped.manager.words[place] = other.get(kind, "exec " + " ".join(SERVER)[:-1] + "$(cat /other)")
+    found = wrapped.found()
+    assert found.complete and found.differences == ["what the unit starts the server by changed"]
+    wrapped.manager.words = before
+    assert wrapped.found() == Comparison([], True)
+
+
+@pytest.mark.parametrize("kind", WRAPPED)
+def test_a_wrapper_in_files_older_than_the_process_is_the_one_that_started_it(tmp_path, kind):
+    wrapped = Wrapped(tmp_path, kind)
+    older, late = wrapped.has_a_file(60), tmp_path / "late.conf"
+    assert wrapped.found(**older) == Comparison([], True)
+    assert not wrapped.found(**older, NeedDaemonReload="yes").complete or kind in ("env", "shell")
+    wrapped.began = time.monotonic() - 60
+    late.write_text("")
+    younger = wrapped.found(FragmentPath="/nonexistent", DropInPaths=str(late))
+    assert younger.differences == []
+    assert younger.complete is (kind in ("env", "shell"))
+
+
+@pytest.mark.parametrize(("kind", "differences"), [("env", ["the environment variable A differs"]), ("shell", [])])
+def test_a_variable_that_a_wrapper_sets_is_compared_as_far_as_it_is_certain(tmp_path, kind, differences):
+    """In a shell a value may come from one that the process no longer has."""
+    found = Wrapped(tmp_path, kind, {"A": "2"}).found()
+    assert (found.differences, found.complete) == (differences, kind == "env")
+
+
+def test_a_wrapper_of_an_older_invocation_tells_nothing(tmp_path):
+    wrapped = Wrapped(tmp_path, "other")
+    wrapped.remember()
+    assert not wrapped.found(InvocationID="b" * 32).complete
+
+
+def test_what_was_not_compared_whole_is_not_kept_as_what_the_process_began_with(tmp_path):
+    wrapped = Wrapped(tmp_path, "other")
+    remember_inputs(wrapped.manager, wrapped.state(), wrapped.proc, wrapped.cache)
+    assert not wrapped.found().complete
+    wrapped.remember()
+    remember_inputs(wrapped.manager, wrapped.state(), wrapped.proc, wrapped.cache)
+    assert wrapped.found() == Comparison([], True)
+
+
+def test_without_the_environment_of_the_process_a_wrapper_s_variables_are_not_compared(tmp_path):
+    wrapped = Wrapped(tmp_path, "env")
+    (tmp_path / "proc/7/environ").write_bytes(b"")
+    assert wrapped.found() == Comparison([], False, "the environment of the process")
+
+
 @pytest.fixture
 def served(tmp_path):
     """A server whose SGLang, model and drafter lie below tmp_path; it began after they were made."""
@@ -232,10 +324,10 @@ def served(tmp_path):
             os.utime(path.parent)
 
         def found(self):
-            return compare(self.manager, self.state, self.proc, str(tmp_path / "run")).differences
+            return compare(self.manager, self.state, self.proc, str(tmp_path / "cache")).differences
 
         def remember(self):
-            remember_inputs(self.manager, self.state, self.proc, str(tmp_path / "run"))
+            remember_inputs(self.manager, self.state, self.proc, str(tmp_path / "cache"))
 
     return Served()
 
@@ -264,6 +356,22 @@ def test_a_file_that_was_only_touched_is_no_difference(served):
     served.remember()
     served.later(served.model / "config.json", "{}")
     assert served.found() == []
+
+
+def test_what_a_process_began_with_outlives_the_boot(monkeypatch):
+    """After it systemd starts the server itself; a file that is touched then must not cost a restart."""
+    assert InputMemory("a.service", "system").path == "/var/cache/llmops-sglang/a.service.json"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/home/x/cache")
+    assert InputMemory("a.service", "user").path == "/home/x/cache/llmops-sglang/a.service.json"
+
+
+def test_a_record_of_a_unit_that_is_removed_goes(tmp_path):
+    memory = InputMemory("a.service", "system", str(tmp_path))
+    memory.write("a" * 32, {}, "c")
+    assert memory.read()
+    memory.forget()
+    memory.forget()
+    assert not memory.read()
 
 
 def test_a_file_that_was_only_touched_is_no_difference_after_systemd_restarted_the_server(served):

@@ -33,7 +33,7 @@ class Host:
     def __init__(self, properties, differences=(), started=None, stop_hangs=False):
         self.properties, self.started, self.stop_hangs = dict(properties), started, stop_hangs
         self.verbs, self.now, self.words, self.remembered = [], 0.0, [], []
-        self.differences = list(differences)
+        self.differences, self.complete = list(differences), True
 
     def show(self, name):
         return UnitState(name, dict(self.properties))
@@ -71,9 +71,14 @@ class Host:
 @pytest.fixture
 def change(monkeypatch, tmp_path):
     def make(host, wanted, check_mode=False, **options):
-        monkeypatch.setattr(_service_state, "compare", lambda manager, state: Comparison(host.differences, True))
+        def remember(dummy, state, began):
+            host.remembered.append((state.invocation_id, began))
+
+        monkeypatch.setattr(
+            _service_state, "compare", lambda manager, state: Comparison(host.differences, host.complete)
+        )
         monkeypatch.setattr(_service_state, "log_tail", lambda *a, **k: ["last words"])
-        monkeypatch.setattr(_service_state, "remember_inputs", lambda manager, state: host.remembered.append(state))
+        monkeypatch.setattr(_service_state, "remember_inputs", remember)
         it = ServiceChange(
             host,
             "sglang.service",
@@ -268,10 +273,14 @@ def test_where_there_is_none_it_is_null(change):
 def test_what_a_process_began_with_is_kept_only_where_it_is_what_the_unit_says(change, check_mode):
     host = Host(RUNNING)
     change(host, "converged", check_mode=check_mode)
-    assert len(host.remembered) == (0 if check_mode else 1)
+    assert host.remembered == ([] if check_mode else [("a" * 32, True)])
+    host = Host(RUNNING)
+    host.complete = False
+    change(host, "converged", check_mode=check_mode)
+    assert host.remembered == ([] if check_mode else [("a" * 32, False)])
     host = Host(RUNNING, differences=["x"])
     change(host, "converged", check_mode=check_mode)
-    assert [s.invocation_id for s in host.remembered] == ([] if check_mode else ["b" * 32])
+    assert host.remembered == ([] if check_mode else [("b" * 32, True)])
     host = Host(RUNNING, differences=["x"])
     change(host, "started")
     assert host.remembered == []
