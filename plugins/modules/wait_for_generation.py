@@ -229,6 +229,10 @@ stages:
     - Where the wait began later than a stage, it is the time at which the stage was seen.
   type: dict
   returned: always
+from_start:
+  description: Whether the wait began before the port was bound, so that RV(stages) tells how long the start took.
+  type: bool
+  returned: always
 invocation_id:
   description: The invocation that this result speaks of; null without a unit.
   type: str
