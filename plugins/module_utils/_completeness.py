@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import glob
 import os
-import time
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import (
-    DEFAULT_BURST,
-    InvocationLog,
-    InvocationReader,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog, InvocationReader
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import burst_of
+from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, parse_properties
 
 Reason = tuple[str, str]
@@ -23,9 +20,7 @@ COMPLETE: Reason = ("", "")
 
 _LEVELS = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"]
 _INFO = 6
-# journald.conf(5): RateLimitIntervalSec= as it is built in.
-_DEFAULT_INTERVAL_US = 30_000_000
-_SECONDS = {"us": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}
+_SERVER_LEVELS = ["debug", "info", "warning", "error", "critical"]
 
 
 def incompleteness(log: InvocationLog, settings: t.Mapping[str, str]) -> Reason:
@@ -119,10 +114,10 @@ def journal_is_unreadable(
 def rows_are_gone(state: UnitState, reader: InvocationReader) -> t.Optional[Reason]:
     """``log_truncated`` where the whole journal begins after the unit's current invocation did; else ``None``."""
     log = reader.log
-    started = state.exec_main_start_monotonic_us / 1e6
+    started = state.exec_main_start_monotonic_us
     if state.invocation_id != log.invocation_id or not started:
         return None
-    if not reader.journal.begins_after(time.time() - (time.monotonic() - started)):
+    if not reader.journal.begins_after(started, boot_id()):
         return None
     return (
         "log_truncated",
@@ -131,15 +126,33 @@ def rows_are_gone(state: UnitState, reader: InvocationReader) -> t.Optional[Reas
     )
 
 
-def hidden_by_server(manager: Manager, name: str) -> t.Optional[Reason]:
-    """``log_level_hidden`` where the server's own ``--log-level`` leaves its INFO lines out; else ``None``."""
-    level = argument(manager.exec_start(name), "--log-level")
-    if level is None or level.lower() not in ("warning", "error", "critical"):
-        return None
+def boot_id() -> str:
+    """The id of this boot as the journal has it; empty where it cannot be read."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip().replace("-", "")
+    except OSError:
+        return ""
+
+
+def hidden_by_server(manager: Manager, state: UnitState, invocation_id: str) -> Reason:
+    """The server's own ``--log-level``, empty where it leaves nothing of level info out; and the sentence that says so.
+
+    It is that of the process that runs, which may be another than the unit's, where that is the invocation's.
+    """
+    running = read_argv(state.main_pid) if state.running and state.invocation_id == invocation_id else None
+    level = (argument(running or manager.exec_start(state.name), "--log-level") or "").lower()
+    if not hides(level, "info"):
+        return COMPLETE
     return (
-        "log_level_hidden",
-        f"The server of '{name}' runs with --log-level {level} and writes no line of level info: give it --log-level info.",
+        level,
+        f"The server of '{state.name}' runs with --log-level {level} and leaves other lines out: give it --log-level info.",
     )
+
+
+def hides(level: str, other: str) -> bool:
+    """Whether a server with ``--log-level`` *level* leaves out lines of the level *other*."""
+    return level in _SERVER_LEVELS and _SERVER_LEVELS.index(level) > _SERVER_LEVELS.index(other)
 
 
 def _output_elsewhere(settings: t.Mapping[str, str]) -> str:
@@ -177,32 +190,6 @@ def _burst_reached(log: InvocationLog, settings: t.Mapping[str, str]) -> bool:
     """Whether messages may be suppressed right now.
 
     journald says how many it suppressed only with the first message after the interval; until then the sole sign is that
-    the unit has used up what it may write in one.
+    the unit has used up what it may write in one, the invocation before this one included.
     """
-    # Zero means journald's own limits: before systemd 256 also where the unit says LogRateLimitIntervalSec=0 (tried on 252).
-    interval = _microseconds(settings.get("LogRateLimitIntervalUSec", "")) or _DEFAULT_INTERVAL_US
-    burst = burst_of(settings)
-    if not settings or len(log.stamps) < burst:
-        return False
-    return int(log.stamps[-1] or 0) - int(log.stamps[-burst] or 0) < interval
-
-
-def burst_of(settings: t.Mapping[str, str]) -> int:
-    """How many messages the unit may write in one interval before journald suppresses more."""
-    said = settings.get("LogRateLimitBurst", "")
-    return int(said) if said.isdigit() and int(said) else DEFAULT_BURST
-
-
-def _microseconds(span: str) -> int:
-    """A time span as ``systemctl show`` prints it (``1min 30s``, ``0``); 0 for what is none."""
-    total = 0
-    for word in span.split():
-        digits = word.rstrip("abcdefghijklmnopqrstuvwxyz")
-        unit = word[len(digits) :] or "us"
-        if unit not in _SECONDS:
-            return 0
-        try:
-            total += int(float(digits) * _SECONDS[unit])
-        except ValueError:
-            return 0
-    return total
+    return bool(settings) and log.recent.count + log.recent_before >= burst_of(settings)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections import deque
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._field_match import differs, look_up
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_traceback import Block
 from ansible_collections.llmops.sglang.plugins.module_utils._log_fields import parse_fields
-from ansible_collections.llmops.sglang.plugins.module_utils._log_text import LONGEST_TRACEBACK, TRACEBACK, has_prefix
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 OCCURRENCES = ("all", "first", "last", "any")
@@ -39,6 +38,8 @@ class _Match:
     fields: dict[str, t.Any]
     mismatches: list[dict[str, t.Any]]
     missing: list[str]
+    # The traceback that the line belongs to; it may still grow.
+    block: t.Optional[Block] = None
 
     @property
     def ok(self) -> bool:
@@ -51,6 +52,7 @@ class Expectation:
 
     :arg pattern: a compiled regular expression, or a text that the line contains.
     :arg fields: what the line's fields should be; see ``_field_match.differs``.
+    :arg level: the level of such lines, as the server's ``--log-level`` has it.
     :arg until: lines after the first one that this matches do not count (start-up presets).
     """
 
@@ -63,6 +65,7 @@ class Expectation:
     occurrence: str = "all"
     source: str = "service"
     forbidden: bool = False
+    level: str = "info"
     until: t.Optional[t.Pattern[str]] = None
 
     found: int = field(default=0, init=False)
@@ -70,34 +73,36 @@ class Expectation:
     _last: t.Optional[_Match] = field(default=None, init=False)
     _good: t.Optional[_Match] = field(default=None, init=False)
     _bad: t.Optional[_Match] = field(default=None, init=False)
-    _actuals: dict[str, Line] = field(default_factory=dict, init=False)
-    # The end of the traceback that the first line begins, and how many more of its lines may come.
-    _traceback: deque[str] = field(default_factory=lambda: deque(maxlen=8), init=False)
-    _frames_left: int = field(default=0, init=False)
-    # When the line that ends it was written; 0 while none was.
-    over_us: int = field(default=0, init=False)
+    # What the lines have of the fields that were asked for: each kind once.
+    _actuals: list[str] = field(default_factory=list, init=False)
+    # When the line that ends it was written, by the host's own clock; ``None`` while none was.
+    over_us: t.Optional[int] = field(default=None, init=False)
 
-    def feed(self, line: Line) -> None:
-        """Look at one more line; lines come in the order of the journal."""
-        if self._frames_left:
-            self._follow(line)
-        if self.over_us or not self._wants(line.source):
+    def feed(self, line: Line, block: t.Optional[Block] = None) -> None:
+        """Look at one more line, and at the traceback that it belongs to; lines come in the order of the journal."""
+        if self.over_us is not None or not self._wants(line.source):
             return
         if isinstance(self.pattern, str):
             hit = self.pattern in line.text
         else:
             hit = bool(self.pattern.search(line.text))
         if hit:
-            self._note(line)
+            self._note(line, block)
         if self.until and self.until.search(line.text):
-            self.over_us = line.timestamp_us
+            self.over_us = line.monotonic_us
 
-    def feed_all(self, lines: t.Iterable[Line]) -> None:
-        """The same for many lines, most of which do not fit."""
-        for line in lines:
-            if self.over_us and not self._frames_left:
+    def feed_all(self, lines: t.Iterable[Line], blocks: t.Mapping[int, Block]) -> None:
+        """The same for many lines, most of which do not fit; *blocks* has the tracebacks by their lines' places."""
+        for place, line in enumerate(lines):
+            if self.over_us is not None:
                 return
-            self.feed(line)
+            self.feed(line, blocks.get(place))
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the line that the result shows is of a traceback whose exception is not there yet."""
+        match = self._decisive()
+        return bool(match and match.block and not match.block.ended)
 
     def verdict(self, incomplete: str = "", why: str = "") -> Verdict:
         """Whether it holds by the lines so far.
@@ -122,7 +127,10 @@ class Expectation:
             sentence = f"{name} wants {low} lines and {self.found} are there."
             return Verdict(incomplete or "count_mismatch", why or sentence)
         verdict = self._field_verdict(name)
-        if not verdict.failure_class and high is not None and incomplete:
+        # Where rows are missing another line may be the first, or the last if not only the start is gone.
+        unsure = high is not None or self.occurrence == "first"
+        unsure = unsure or (self.occurrence == "last" and incomplete != "log_truncated")
+        if not verdict.failure_class and unsure and incomplete:
             return Verdict(incomplete, why)
         return verdict
 
@@ -137,7 +145,7 @@ class Expectation:
             "count": self.found,
             "line": match.line.text if match else "",
             "cursor": match.line.cursor if match else "",
-            "traceback": list(self._traceback) if match is self._first else [],
+            "traceback": list(match.block.lines) if match and match.block else [],
             "fields": (match.fields if self.fields else seen) if match else {},
             "mismatches": match.mismatches if match else [],
             "missing": match.missing if match else [],
@@ -148,19 +156,9 @@ class Expectation:
         # What must not be there must not be in a row without an invocation either; nothing is proved by such a row.
         return self.forbidden if source == "unattributed" else self.source in ("any", source)
 
-    def _follow(self, line: Line) -> None:
-        """Keep *line* where it goes on with the traceback; what other processes say in between does not."""
-        if line.source != "service" or has_prefix(line.text):
-            return
-        self._traceback.append(line.text)
-        # The line of the exception is the first that is not indented.
-        self._frames_left = self._frames_left - 1 if line.text.startswith((" ", "\t")) else 0
-
-    def _note(self, line: Line) -> None:
+    def _note(self, line: Line, block: t.Optional[Block]) -> None:
         self.found += 1
-        if self.found == 1 and line.text.endswith(TRACEBACK):
-            self._frames_left = LONGEST_TRACEBACK
-        match = _Match(line, {}, [], [])
+        match = _Match(line, {}, [], [], block)
         if self.fields:
             seen = parse_fields(line.text)
             for key, expected in self.fields.items():
@@ -173,8 +171,8 @@ class Expectation:
                     match.mismatches.append(
                         {"key": key, "expected": _safe(key, expected), "actual": _safe(key, actual)}
                     )
-            if len(self._actuals) < 10:
-                self._actuals.setdefault(_compact(match), line)
+            if len(self._actuals) < 10 and _compact(match) not in self._actuals:
+                self._actuals.append(_compact(match))
         self._first = self._first or match
         self._last = match
         if match.ok:
@@ -198,7 +196,7 @@ class Expectation:
             return Verdict("", "")
         final = self.occurrence in ("all", "first")
         if self.occurrence == "all" and len(self._actuals) > 1:
-            values = "; ".join(list(self._actuals)[:4])
+            values = "; ".join(self._actuals[:4])
             return Verdict("ambiguous_match", f"{name} fits {self.found} lines that do not agree: {values}.", final)
         if match.mismatches:
             said = ", ".join(

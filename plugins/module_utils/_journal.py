@@ -10,6 +10,7 @@ import typing as t
 from collections import deque
 from dataclasses import dataclass, field
 
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import RecentRows
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line, LineAssembler, number
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import (
     JOURNALD_STARTED,
@@ -22,8 +23,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 if t.TYPE_CHECKING:
     from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 
-# What a unit may write in one interval before journald suppresses more, as journald.conf(5) has it built in.
-DEFAULT_BURST = 10000
+# A longer line is masked and cut where it is only kept to be shown.
+_LONGEST_SHOWN = 4096
 
 _SUPPRESSED_TEXT = re.compile(r"Suppressed (\d+) messages from (\S+)")
 _NOT_ALLOWED = ("not seeing messages", "insufficient permissions", "permission denied")
@@ -39,7 +40,7 @@ class InvocationLog:
     ``incomplete`` is the failure class that forbids any conclusion from a line's absence, as far as the rows alone tell
     (``no_permission``, ``no_entries``, ``message_withheld``, ``rate_limited``, ``log_truncated``); empty when they are
     complete from the start of the invocation. :attr:`tail` has the last lines also where the others are not kept, and
-    :attr:`stamps` the times of the service's last rows (microseconds, as journalctl prints them).
+    :attr:`recent` counts the service's last rows.
     """
 
     unit: str
@@ -47,7 +48,9 @@ class InvocationLog:
     lines: list[Line] = field(default_factory=list)
     manager_lines: list[Line] = field(default_factory=list)
     tail: deque[Line] = field(default_factory=lambda: deque(maxlen=60))
-    stamps: deque[t.Any] = field(default_factory=lambda: deque(maxlen=DEFAULT_BURST))
+    recent: RecentRows = field(default_factory=RecentRows)
+    # What earlier invocations wrote in the interval of the last of these.
+    recent_before: int = 0
     unattributed: list[Line] = field(default_factory=list)
     unattributed_count: int = 0
     # Rows of a user's unit under another invocation: an older journald gives them that of user@UID.service.
@@ -56,6 +59,7 @@ class InvocationLog:
     service_entries: int = 0
     first_entry_us: int = 0
     first_cursor: str = ""
+    first_own_cursor: str = ""
     covers_start: bool = False
     suppressed: int = 0
     journald_restarts: int = 0
@@ -81,7 +85,7 @@ class InvocationLog:
     @property
     def all_lines(self) -> list[Line]:
         """The lines of the service and of its manager in the order of their time."""
-        return sorted(self.lines + self.manager_lines, key=lambda line: line.timestamp_us)
+        return sorted(self.lines + self.manager_lines, key=lambda line: (line.monotonic_us, line.timestamp_us))
 
 
 class InvocationReader:
@@ -191,7 +195,8 @@ class InvocationReader:
         log = self.log
         log.service_entries += 1
         self._count(row)
-        log.stamps.append(row.get("__REALTIME_TIMESTAMP"))
+        log.recent.add(number(row, "__MONOTONIC_TIMESTAMP"))
+        log.first_own_cursor = log.first_own_cursor or str(row.get("__CURSOR") or "")
         for line in self._service.feed(row):
             self._hand_on(line, log.lines)
         log.withheld = self._service.withheld
@@ -217,7 +222,7 @@ class InvocationReader:
             first = not log.service_entries and self.journal.unit_of(row).startswith("systemd-journald@")
             if not self._younger and self._cursor and not first:
                 log.journald_restarts += 1
-                log.journald_restarted_us = log.journald_restarted_us or number(row, "__REALTIME_TIMESTAMP")
+                log.journald_restarted_us = log.journald_restarted_us or number(row, "__MONOTONIC_TIMESTAMP")
         elif self.journal.unit_of(row) != log.unit or self._younger:
             return
         elif not invocation:
@@ -229,16 +234,17 @@ class InvocationReader:
         for line in lines:
             self.log.unattributed_count += 1
             if len(self.log.unattributed) < 5:
-                self.log.unattributed.append(line)
+                self.log.unattributed.append(shown(line))
             if self._sink:
                 self._sink(line)
 
     def _hand_on(self, line: Line, kept: list[Line]) -> None:
-        self.log.tail.append(line)
         if self._sink:
             self._sink(line)
+            line = shown(line)
         else:
             kept.append(line)
+        self.log.tail.append(line)
 
     def _names_unit(self, row: Row) -> bool:
         """Whether *row* is journald's notice about this unit; for a user's unit its user@UID.service is named."""
@@ -303,6 +309,14 @@ def log_tail(
     # Without known secrets the mask still finds the keys that the server itself prints.
     mask = mask or Mask()
     return [cut(mask.text(text), 400) for text in texts]
+
+
+def shown(line: Line) -> Line:
+    """*line* as much of it as is kept to be shown."""
+    if len(line.text) <= _LONGEST_SHOWN:
+        return line
+    # Masked before it is cut: half a key must not stay because its other half is gone.
+    return line._replace(text=cut(Mask().text(line.text), _LONGEST_SHOWN))
 
 
 def cut(text: str, length: int) -> str:

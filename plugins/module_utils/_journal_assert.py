@@ -8,15 +8,14 @@ from __future__ import annotations
 import re
 import time
 import typing as t
-from collections import deque
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _journal_result
 from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import Stream
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import (
     Reason,
-    burst_of,
     hidden_by_server,
+    hides,
     incompleteness,
     journal_is_unreadable,
     output_settings,
@@ -25,20 +24,24 @@ from ansible_collections.llmops.sglang.plugins.module_utils._completeness import
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation, Verdict, compile_pattern
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationReader
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import RecentRows, burst_of, interval_of
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_gaps import first_rows_are_gone, owner_of_file
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_presets import preset_expectations
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_traceback import Tracebacks
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import CommandRunner, Journal
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, plain_invocation_id
 from ansible_collections.llmops.sglang.plugins.module_utils._time_limit import TimeLimitExceeded, cpu_time_limit
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
-from ansible_collections.llmops.sglang.plugins.module_utils._user_journal import (
-    first_rows_are_gone,
-    owner_of_file,
-)
 
-# Seconds between two looks at the journal while waiting: with journalctl's own time still under a quarter of a second.
-POLL = 0.12
+# Seconds from a line's being written until it is seen. ``journalctl --follow`` would be later: journald tells those who
+# follow at most four times a second.
+SEEN_WITHIN = 0.24
+# Seconds between two looks at the journal: at most and at least, however long a look takes.
+POLL, SHORTEST_POLL = 0.12, 0.02
+# Seconds for the rest of a traceback to be written.
+TRACEBACK_TIME = 1.0
 # Seconds between two looks at the unit itself.
 UNIT_POLL = 1.0
 # Processor seconds that one pattern may take in all, and those on top for each line: many lines are no slow pattern.
@@ -100,6 +103,8 @@ class Assertion:
         self._stream, self._sleep, self._clock = stream, sleep, clock
         self._lines: list[Line] = []
         self._characters = 0
+        self._tracebacks = Tracebacks()
+        self._rest_until: t.Optional[float] = None
         self._spent = [0.0] * len(self.expectations)
         self._fed = 0
         self.unit = unit_name(question.name)
@@ -126,7 +131,7 @@ class Assertion:
         )
         invocation_id = self._resolve(journal, state)
         self.reader = InvocationReader(journal, self.unit, invocation_id, sink=self._take)
-        self.reader.log.stamps = deque(maxlen=burst_of(self.settings))
+        self.reader.log.recent = RecentRows(interval_of(self.settings))
         verdicts, ended = self._watch(journal, invocation_id)
         log = self.reader.log
         asked_by_id = self.question.invocation not in ("current", "previous")
@@ -143,6 +148,7 @@ class Assertion:
         ended = False
         journal.sync()
         while True:
+            looked = self._clock()
             self.reader.read()
             self._feed()
             verdicts = [expectation.verdict() for expectation in self.expectations]
@@ -152,7 +158,8 @@ class Assertion:
                 or self._unreadable()
                 or (self.question.end_wait_when_failed and (ended or any(v.final for v in verdicts)))
             )
-            if last or not any(v.failure_class for v in verdicts):
+            known = last or not any(v.failure_class for v in verdicts)
+            if known and (ended or not self._awaits_a_rest(now)):
                 verdicts = self._conclude()
                 if last or not any(v.failure_class == "no_entries" for v in verdicts):
                     return verdicts, ended
@@ -163,7 +170,16 @@ class Assertion:
                     # What it said last may still be on its way into the journal.
                     journal.sync()
                     continue
-            self._sleep(max(0.0, min(POLL, deadline - now)))
+            # What is written right after a look is seen at the end of the next one.
+            left = SEEN_WITHIN - (self._clock() - looked) - (now - looked)
+            self._sleep(max(SHORTEST_POLL, min(POLL, left, deadline - now)))
+
+    def _awaits_a_rest(self, now: float) -> bool:
+        """Whether a traceback that the result shows goes on, and there is still time for it."""
+        if not any(expectation.unfinished for expectation in self.expectations):
+            return False
+        self._rest_until = now + TRACEBACK_TIME if self._rest_until is None else self._rest_until
+        return now < self._rest_until
 
     def _conclude(self) -> list[Verdict]:
         """The verdicts for good: with what stands outside the invocation's rows, and with how complete they are."""
@@ -171,16 +187,17 @@ class Assertion:
         self._feed()
         log = self.reader.log
         incomplete, why = self._incompleteness()
+        hidden, because = ("", "") if incomplete else self._hidden()
         lost_us = log.journald_restarted_us if incomplete == "log_truncated" and log.covers_start else 0
-        verdicts = [
-            # What ended before journald was restarted is whole.
-            expectation.verdict() if 0 < expectation.over_us < lost_us else expectation.verdict(incomplete, why)
-            for expectation in self.expectations
-        ]
-        if self.manager and any(verdict.failure_class == "pattern_not_found" for verdict in verdicts):
-            hidden = hidden_by_server(self.manager, self.unit)
-            if hidden:
-                verdicts = [Verdict(*hidden) if v.failure_class == "pattern_not_found" else v for v in verdicts]
+        verdicts = []
+        for expectation in self.expectations:
+            if expectation.over_us is not None and expectation.over_us < lost_us:
+                # What ended before journald was restarted is whole.
+                verdicts.append(expectation.verdict())
+            elif not incomplete and hides(hidden, expectation.level):
+                verdicts.append(expectation.verdict("log_level_hidden", because))
+            else:
+                verdicts.append(expectation.verdict(incomplete, why))
         return verdicts
 
     def _unreadable(self) -> bool:
@@ -190,16 +207,29 @@ class Assertion:
 
     def _incompleteness(self) -> Reason:
         log = self.reader.log
+        journal = self.reader.journal
+        owner = None
         if self.manager:
             log.not_allowed = journal_is_unreadable(log)
-            user_file = self._runner.scope == "system" and not self.settings.get("LogNamespace")
-            owner = owner_of_file(self.settings.get("User", "")) if user_file else None
-            if log.covers_start and log.service_entries and owner is not None:
-                log.covers_start = not first_rows_are_gone(self.reader.journal, log, owner)
+            burst = burst_of(self.settings)
+            if log.recent.reaches_back and log.recent.count < burst:
+                most = burst - log.recent.count
+                log.recent_before = journal.rows_before(self.unit, log.first_own_cursor, log.recent.reaches_back, most)
+            if self._runner.scope == "system":
+                owner = owner_of_file(self.settings.get("User", ""))
+        if log.covers_start and log.service_entries:
+            log.covers_start = not first_rows_are_gone(journal, log, owner)
         reason = incompleteness(log, self.settings)
         if reason[0] == "no_entries" and self.manager and not log.entries_scanned:
             return rows_are_gone(self.manager.show(self.unit), self.reader) or reason
         return reason
+
+    def _hidden(self) -> Reason:
+        """The level below which the server itself leaves lines out, and the sentence that says so."""
+        if not self.manager:
+            return "", ""
+        state = self.manager.show(self.unit)
+        return hidden_by_server(self.manager, state, self.reader.log.invocation_id)
 
     def _take(self, line: Line) -> None:
         self._lines.append(line)
@@ -212,11 +242,12 @@ class Assertion:
         lines, self._lines, self._characters = self._lines, [], 0
         self._fed += len(lines)
         allowed = PATTERN_TIME + LINE_TIME * self._fed
+        blocks = self._tracebacks.among(lines)
         for place, expectation in enumerate(self.expectations if lines else ()):
             began = time.process_time()
             try:
                 with cpu_time_limit(allowed - self._spent[place]):
-                    expectation.feed_all(lines)
+                    expectation.feed_all(lines, blocks)
             except TimeLimitExceeded:
                 raise Failure(
                     "pattern_too_slow",

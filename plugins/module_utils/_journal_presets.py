@@ -162,6 +162,8 @@ def preset_expectations(name: str, fields: t.Mapping[str, t.Any]) -> list[Expect
         expectations.append(Expectation("draft runner", re.compile(DRAFT_RUNNER), fields=dict(fields)))
     until = re.compile(READY)
     expectations += [
-        Expectation(entry.title, re.compile(entry.pattern), forbidden=True, until=until) for entry in PRESETS[name]
+        # Each of them is a warning, an error, or printed before the log has a level.
+        Expectation(entry.title, re.compile(entry.pattern), forbidden=True, level="warning", until=until)
+        for entry in PRESETS[name]
     ]
     return expectations

@@ -9,6 +9,8 @@ import json
 import re
 import typing as t
 
+# Lines whose rest may still come, at a time: processes that ended left what they had begun.
+MOST_OPEN = 64
 # A line longer than this is handed on in pieces: no log line that matters is, and memory stays bounded.
 LONGEST_LINE = 1024 * 1024
 
@@ -25,6 +27,9 @@ class Line(t.NamedTuple):
     timestamp_us: int = 0
     source: str = "service"
     cursor: str = ""
+    # Of the host's own clock, which nobody sets; it begins anew with each boot.
+    monotonic_us: int = 0
+    pid: str = ""
 
 
 class RowParser:
@@ -146,15 +151,17 @@ def split_lines(raw: bytes) -> list[str]:
 
 
 class LineAssembler:
-    """Puts together again what journald had to split at LineMax, for each stream on its own.
+    """Puts together again what journald had to split, for each process of each stream on its own.
 
-    Feed it rows in their order; a line comes out when its last piece is in. :attr:`withheld` counts rows without text.
+    journald splits at LineMax, and where another process that has the same output (a rank of a server, say) writes before
+    the line is over. Feed it rows in their order; a line comes out when its last piece is in. :attr:`withheld` counts rows
+    without text.
     """
 
     def __init__(self, source: str = "service") -> None:
         self.source = source
         self.withheld = 0
-        self._open: dict[str, tuple[dict[str, t.Any], list[bytes], int]] = {}
+        self._open: dict[tuple[t.Any, t.Any], tuple[dict[str, t.Any], list[bytes], int]] = {}
 
     def feed(self, row: dict[str, t.Any]) -> list[Line]:
         """The lines that *row* completes."""
@@ -163,19 +170,18 @@ class LineAssembler:
         message = row["MESSAGE"]
         if not self._open and isinstance(message, str) and message.isprintable() and "_LINE_BREAK" not in row:
             # As nearly all rows are: one line, and nothing to clean.
-            stamp = number(row, "__REALTIME_TIMESTAMP")
-            return [Line(message, stamp, self.source, str(row.get("__CURSOR") or ""))]
+            return [self._line(message, row)]
         raw = message_bytes(message)
         if raw is None:
             self.withheld += 1
             return []
-        stream = str(row.get("_STREAM_ID"))
-        first, parts, size = self._open.pop(stream, (row, [], 0))
+        writer = (row.get("_STREAM_ID"), row.get("_PID"))
+        first, parts, size = self._open.pop(writer, (row, [], 0))
         parts.append(raw)
         size += len(raw)
-        if row.get("_LINE_BREAK") == "line-max" and size < LONGEST_LINE:
-            self._open[stream] = (first, parts, size)
-            return []
+        if row.get("_LINE_BREAK") in ("line-max", "pid-change") and size < LONGEST_LINE:
+            self._open[writer] = (first, parts, size)
+            return [] if len(self._open) <= MOST_OPEN else self._lines(*self._open.pop(next(iter(self._open)))[:2])
         return self._lines(first, parts)
 
     def flush(self) -> list[Line]:
@@ -185,6 +191,14 @@ class LineAssembler:
         return left
 
     def _lines(self, row: dict[str, t.Any], parts: list[bytes]) -> list[Line]:
-        stamp = number(row, "__REALTIME_TIMESTAMP")
-        cursor = str(row.get("__CURSOR") or "")
-        return [Line(text, stamp, self.source, cursor) for text in split_lines(b"".join(parts))]
+        return [self._line(text, row) for text in split_lines(b"".join(parts))]
+
+    def _line(self, text: str, row: dict[str, t.Any]) -> Line:
+        return Line(
+            text,
+            number(row, "__REALTIME_TIMESTAMP"),
+            self.source,
+            str(row.get("__CURSOR") or ""),
+            number(row, "__MONOTONIC_TIMESTAMP"),
+            str(row.get("_PID") or ""),
+        )

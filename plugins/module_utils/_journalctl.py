@@ -9,7 +9,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import LONGEST_OUTPUT_LINE, Stream, buffered
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import RowParser, clean_text
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import RowParser, clean_text, number
 
 if t.TYPE_CHECKING:
     from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
@@ -23,7 +23,7 @@ JOURNALD_STARTED = "f77379a8490b408bbe5f6940505a777b"
 # Each field that a row has, and each name that it is compared with, costs journalctl time: only what decides is asked for.
 _FIELDS = (
     "MESSAGE,MESSAGE_ID,JOB_RESULT,N_DROPPED,OBJECT_SYSTEMD_INVOCATION_ID,_SYSTEMD_INVOCATION_ID,_SYSTEMD_UNIT,_STREAM_ID,"
-    "_LINE_BREAK,"
+    "_LINE_BREAK,_PID,"
 )
 _SYSTEM_FIELDS = _FIELDS + "UNIT,INVOCATION_ID"
 _USER_FIELDS = _FIELDS + "USER_UNIT,USER_INVOCATION_ID,_SYSTEMD_USER_UNIT"
@@ -61,7 +61,9 @@ class Journal:
         self.elsewhere = bool(directory or files)
         self._namespace = namespace
         self._where = [f"--directory={directory}"] if directory else [f"--file={name}" for name in files]
+        self._own = list(self._where)
         if namespace and not self.elsewhere:
+            self._own.append(f"--namespace={namespace}")
             # With the plus sign the manager's rows, which stay in the default namespace, are shown too.
             self._where.append(f"--namespace=+{namespace}")
 
@@ -79,13 +81,18 @@ class Journal:
 
         What cannot be read as a row is handed on as one without text. Gives journalctl's exit status and what it said.
         """
+        return self._each(take, [*self._where, *options, *matches])
 
+    def backwards(self, take: t.Callable[[Row], t.Optional[bool]], cursor: str, matches: t.Sequence[str] = ()) -> None:
+        """Hand the row at *cursor*, then those before it, to *take* until that returns true: in the unit's namespace alone."""
+        self._each(take, [*self._own, "--reverse", f"--cursor={cursor}", *matches])
+
+    def _each(self, take: t.Callable[[Row], t.Optional[bool]], asked: t.Sequence[str]) -> tuple[int, str]:
         fields = _USER_FIELDS if self.user else _SYSTEM_FIELDS
         # --all, because a long message may be withheld without it.
         command = ["journalctl", "-o", "export", "--all", "--no-pager", f"--output-fields={fields}"]
-        words = [*command, *self._where, *options, *matches]
         parser = RowParser(take, LONGEST_OUTPUT_LINE)
-        status, err = self._stream(words, self._manager.command_environ, parser.feed)
+        status, err = self._stream([*command, *asked], self._manager.command_environ, parser.feed)
         said = clean_text(" ".join(err.split()))
         return status, said if said or not status else f"journalctl ended with status {status}"
 
@@ -110,6 +117,10 @@ class Journal:
         """Rows of the service, and the rows of its manager about it."""
         about = ["USER_INVOCATION_ID={}"] if self.user else ["INVOCATION_ID={}", "_PID=1"]
         return [f"_SYSTEMD_INVOCATION_ID={invocation_id}", "+", *(word.format(invocation_id) for word in about)]
+
+    def own_matches(self, unit: str, invocation_id: str) -> list[str]:
+        """What the service itself wrote in that invocation, or in ``any``."""
+        return self.unit_matches(unit) if invocation_id == "any" else [f"_SYSTEMD_INVOCATION_ID={invocation_id}"]
 
     def unit_matches(self, unit: str) -> list[str]:
         """Whatever processes of *unit* wrote, in any invocation or in none."""
@@ -146,13 +157,42 @@ class Journal:
             return row.get("MESSAGE_ID") == STARTING
         return str(row.get("MESSAGE") or "").startswith(("Starting ", "Started "))
 
-    def begins_after(self, moment: float) -> bool:
-        """Whether the journal has rows, and not one from before *moment* (seconds since the epoch).
+    def begins_after(self, monotonic_us: int, boot_id: str) -> bool:
+        """Whether the journal has rows, and of this boot not one from before *monotonic_us* of the host's own clock."""
+        found: list[bool] = []
 
-        The time of day only tells two failures apart here: a service that says nothing, and rows that are gone.
-        """
-        one = ("--lines=1", "--quiet")
-        return bool(self.rows([], *one)[0]) and not self.rows([], *one, f"--until=@{moment:.6f}")[0]
+        def take(row: Row) -> bool:
+            found.append(number(row, "__MONOTONIC_TIMESTAMP") > monotonic_us)
+            return True
+
+        self.each(take, [f"_BOOT_ID={boot_id}"])
+        return found[0] if found else bool(self.rows([], "--lines=1", "--quiet")[0])
+
+    def users(self) -> list[int]:
+        """The numbers of all users that wrote a row."""
+        words = ["journalctl", *self._where, "--quiet", "--field=_UID"]
+        out = self._manager.run_command(words, environ_update=self._manager.command_environ)[1]
+        return sorted(int(word) for word in out.split() if word.isdigit())
+
+    def rows_before(self, unit: str, cursor: str, span_us: int, most: int) -> int:
+        """How many rows *unit* wrote in the *span_us* microseconds before that one of its rows, at most *most*."""
+        found = 0
+        first: Row = {}
+
+        def take(row: Row) -> bool:
+            nonlocal found
+            if not first:
+                first.update(row)
+                return False
+            # The clock of another boot tells nothing, and journald has forgotten by then.
+            within = row.get("_BOOT_ID") == first.get("_BOOT_ID") and (
+                number(row, "__MONOTONIC_TIMESTAMP") >= number(first, "__MONOTONIC_TIMESTAMP") - span_us
+            )
+            found += within
+            return not within or found >= most
+
+        self.backwards(take, cursor, self.unit_matches(unit))
+        return found
 
     def previous_invocation(self, unit: str, current: str) -> str:
         """The newest invocation of *unit* that is not *current*; empty if the journal knows none."""

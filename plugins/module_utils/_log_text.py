@@ -16,8 +16,8 @@ _PREFIX = re.compile(
 )
 TRACEBACK = "Traceback (most recent call last):"
 _EXCEPTION = re.compile(r"(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?")
-_RANK = re.compile(r"\[rank\d+\]: ?")
-_CHAINED = re.compile(r"(?:The above exception was the direct cause|During handling of the above exception)")
+RANK = re.compile(r"\[rank\d+\]: ?")
+CHAINED = re.compile(r"(?:The above exception was the direct cause|During handling of the above exception)")
 # Longer than any real one; a block that never ends must not swallow the log.
 LONGEST_TRACEBACK = 400
 
@@ -72,12 +72,12 @@ def _one_traceback(texts: t.Sequence[str], start: int) -> Traceback:
     kind, message, end = "", "", start + 1
     ended = False
     for index in range(start + 1, min(len(texts), start + LONGEST_TRACEBACK)):
-        text = _RANK.sub("", texts[index], count=1)
+        text = RANK.sub("", texts[index], count=1)
         if not text.strip():
             continue
         if text.startswith((" ", "\t")):
             frames.append(text)
-        elif _CHAINED.match(text) or text.startswith(TRACEBACK):
+        elif CHAINED.match(text) or text.startswith(TRACEBACK):
             ended = False
         elif ended:
             break

@@ -38,11 +38,14 @@ class Host:
 
     def __init__(self, **properties):
         self.properties = {
-            "LoadState": "loaded", "ActiveState": "active", "SubState": "running", "InvocationID": NOW, "MainPID": "7",
+            "LoadState": "loaded", "ActiveState": "active", "SubState": "running", "InvocationID": NOW,
+            # More than any process has.
+            "MainPID": "4194305",
             "StandardOutput": "journal", "StandardError": "inherit", "LogLevelMax": "-1", "SyslogLevel": "6",
             "LogRateLimitIntervalUSec": "0", "LogRateLimitBurst": "0", **properties,
         }  # fmt: skip
         self.server_words: list[str] = []
+        self.boot = "d" * 32
         self.rows, self.commands, self.error, self.rc, self.clock, self.later = [], [], "", 0, 0.0, []
 
     def row(self, message, **fields):
@@ -50,6 +53,8 @@ class Host:
         row = {
             "__CURSOR": f"c{number}",
             "__REALTIME_TIMESTAMP": str(1_800_000_000_000_000 + number),
+            "__MONOTONIC_TIMESTAMP": str(5_000_000_000 + number),
+            "_BOOT_ID": self.boot,
             "PRIORITY": "6",
             "MESSAGE": message,
         }
@@ -104,13 +109,15 @@ class Host:
         assert argv[0] == "journalctl"
         if "--sync" in argv:
             return 1, "", "refused"
+        if "--field=_UID" in argv:
+            return 0, "".join(sorted({row["_UID"] + "\n" for row in self.rows if "_UID" in row})), ""
         rows = [row for row in self.rows if self._fits(row, [word for word in argv[3:] if not word.startswith("--")])]
         for word in argv:
             if word.startswith("--cursor="):
                 place = int(word.partition("=c")[2])
-                rows = [row for row in rows if int(row["__CURSOR"][1:]) >= place]
-            elif word.startswith("--until=@"):
-                rows = [row for row in rows if int(row["__REALTIME_TIMESTAMP"]) <= float(word[9:]) * 1e6]
+                back = "--reverse" in argv
+                rows = [row for row in rows if (place - int(row["__CURSOR"][1:])) * (1 if back else -1) >= 0]
+                rows = rows[::-1] if back else rows
             elif word.startswith("--lines="):
                 rows = rows[-int(word.partition("=")[2]) :]
         if "--all" not in argv:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import (
+    MOST_OPEN,
     LineAssembler,
     RowParser,
     clean_text,
@@ -74,6 +75,29 @@ def test_split_rows_are_joined_per_stream():
     assembler = LineAssembler()
     line = [line for row in rows[:3] for line in assembler.feed(row)][0]
     assert (line.cursor, line.timestamp_us) == ("c1", 5)
+
+
+def test_processes_that_share_an_output_are_told_apart():
+    """As journald 252 splits what two processes write to the standard output that they share."""
+    parent, child = {"_STREAM_ID": "1", "_PID": "7"}, {"_STREAM_ID": "1", "_PID": "8"}
+    rows = [
+        {"MESSAGE": "pp", "_LINE_BREAK": "line-max", **parent},
+        {"MESSAGE": "child line", **child},
+        {"MESSAGE": " parent's end", **parent},
+        {"MESSAGE": "begun ", "_LINE_BREAK": "pid-change", **parent},
+        {"MESSAGE": "another", **child},
+        {"MESSAGE": "and ended", **parent},
+    ]
+    assert texts(*rows) == ["child line", "pp parent's end", "another", "begun and ended"]
+    assembler = LineAssembler()
+    assert [line.pid for row in rows for line in assembler.feed(row)] == ["8", "7", "8", "7"]
+
+
+def test_what_ended_processes_began_is_not_kept_for_ever():
+    rows = [{"MESSAGE": f"begun {pid}", "_PID": str(pid), "_LINE_BREAK": "pid-change"} for pid in range(MOST_OPEN + 5)]
+    assembler = LineAssembler()
+    out = [line.text for row in rows for line in assembler.feed(row)]
+    assert out == [f"begun {pid}" for pid in range(5)] and len(assembler.flush()) == MOST_OPEN
 
 
 def test_a_character_that_was_split_in_two():

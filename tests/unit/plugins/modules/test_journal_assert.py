@@ -247,15 +247,3 @@ def test_the_module_with_an_unknown_unit(run, host):
     host.properties.update(LoadState="not-found", InvocationID="")
     result = run(unit="lm", name=None, expect=[one()])
     assert result["failure_class"] == "no_such_unit" and set(result) >= KEYS and result["ok"] is False
-
-
-def test_a_traceback_is_shown_with_its_exception(host):
-    host.say("Scheduler hit an exception: Traceback (most recent call last):")
-    host.say(*(f'  File "x.py", line {number}, in f' for number in range(20)))
-    host.say(
-        "[2026-05-30 08:20:46 TP1] another process", '  File "y.py", line 7, in g', "ValueError: the cause", "later"
-    )
-    entry = host.ask(must_not_match=["^Scheduler hit an exception"])["results"][0]
-    assert entry["traceback"][-2:] == ['  File "y.py", line 7, in g', "ValueError: the cause"]
-    assert len(entry["traceback"]) == 8 and "another" not in json.dumps(entry)
-    assert host.ask(expect=[{"contains": "later"}])["results"][0]["traceback"] == []

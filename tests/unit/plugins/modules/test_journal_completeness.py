@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _completeness
@@ -64,8 +62,47 @@ def test_suppressed_messages_of_somebody_else(host):
 def test_messages_that_may_be_suppressed_right_now(host):
     host.properties.update(LogRateLimitIntervalUSec="30s", LogRateLimitBurst="3")
     assert absent(host)["failure_class"] == "rate_limited"
-    host.properties.update(LogRateLimitBurst="4")
+    host.properties.update(LogRateLimitBurst="5")
+    assert absent(host)["failure_class"] == "rate_limited", "the invocation before has used up two of them"
+    host.properties.update(LogRateLimitBurst="6")
     assert host.ask(must_not_match=["nothing"])["ok"]
+    host.properties.update(LogRateLimitBurst="4")
+    for row in host.rows[:3]:
+        row["__MONOTONIC_TIMESTAMP"] = str(int(row["__MONOTONIC_TIMESTAMP"]) - 31_000_000)
+    assert host.ask(must_not_match=["nothing"])["ok"], "what was before the interval does not count"
+    for row in host.rows[:3]:
+        row.update(__MONOTONIC_TIMESTAMP=host.rows[3]["__MONOTONIC_TIMESTAMP"], _BOOT_ID="e" * 32)
+    assert host.ask(must_not_match=["nothing"])["ok"], "nor what was before the boot"
+
+
+def test_a_clock_that_is_set_decides_nothing(host):
+    """Whether messages may be suppressed, and what was over before journald was restarted, is told by the host's own clock."""
+    host.properties.update(LogRateLimitIntervalUSec="30s", LogRateLimitBurst="6")
+    host.say("x")
+    for row in host.rows[-2:]:
+        row["__REALTIME_TIMESTAMP"] = str(int(row["__REALTIME_TIMESTAMP"]) + 3_600_000_000)
+    assert absent(host)["failure_class"] == "rate_limited"
+
+
+@pytest.mark.parametrize("hours", [-1, 0, 1])
+def test_a_clock_that_is_set_makes_no_start_whole(hours):
+    host = Host()
+    host.start()
+    host.say(RUNNER.format(8, 2048))
+    host.row("Journal started", MESSAGE_ID=JOURNALD_STARTED, _TRANSPORT="driver")
+    host.say("[2026-05-30 08:21:00] The server is fired up and ready to roll!")
+    host.rows[-1]["__REALTIME_TIMESTAMP"] = str(int(host.rows[-1]["__REALTIME_TIMESTAMP"]) + hours * 3_600_000_000)
+    assert host.ask(preset=["dflash"])["failure_class"] == "log_truncated"
+
+
+@pytest.mark.parametrize("occurrence", ["first", "last"])
+def test_which_line_is_the_first_or_last_is_not_known_where_rows_are_missing(host, occurrence):
+    expect = [one(fields={"block_size": 8}, occurrence=occurrence)]
+    assert host.ask(expect=expect)["ok"]
+    host.suppress(5)
+    assert host.ask(expect=expect)["failure_class"] == "rate_limited"
+    host.rows = [row for row in host.rows if row.get("INVOCATION_ID") != NOW and "N_DROPPED" not in row]
+    assert host.ask(expect=expect)["failure_class"] == ("log_truncated" if occurrence == "first" else "")
 
 
 def test_journald_was_restarted(host):
@@ -175,24 +212,42 @@ def test_units_without_a_log():
     assert failure.value.failure_class == "no_such_unit" and "llm.service" in failure.value.msg
 
 
-def test_rows_that_are_gone_are_no_silence():
-    now = int(time.time() * 1e6)
-    host = Host(ExecMainStartTimestampMonotonic=str(int(time.monotonic() * 1e6) - 60_000_000))
+def test_rows_that_are_gone_are_no_silence(monkeypatch):
+    host = Host(ExecMainStartTimestampMonotonic="6000000000")
+    monkeypatch.setattr(_completeness, "boot_id", lambda: host.boot)
     host.say("words", unit="other.service", invocation=OLD)
-    host.rows[0]["__REALTIME_TIMESTAMP"] = str(now - 1_000_000)
+    assert absent(host)["failure_class"] == "no_entries"
+    host.rows[0].update(__MONOTONIC_TIMESTAMP="7000000000")
     assert absent(host)["failure_class"] == "log_truncated"
-    host.rows[0]["__REALTIME_TIMESTAMP"] = str(now - 120_000_000)
+    host.rows[0].update(__MONOTONIC_TIMESTAMP="5000000000", _BOOT_ID="e" * 32)
+    assert absent(host)["failure_class"] == "log_truncated", "an older boot proves nothing"
+    host.rows.clear()
     assert absent(host)["failure_class"] == "no_entries"
 
 
-@pytest.mark.parametrize(
-    ("words", "hidden"),
-    [(["--log-level", "warning"], True), (["--log-level=ERROR"], True), (["--log-level", "info"], False)],
-)
-def test_lines_that_the_server_itself_leaves_out(host, words, hidden):
+def test_the_boot_has_an_id():
+    assert len(_completeness.boot_id()) == 32
+
+
+@pytest.mark.parametrize("words", [["--log-level", "warning"], ["--log-level=ERROR"], ["--log-level", "info"]])
+def test_lines_that_the_server_itself_leaves_out(host, words):
     host.server_words = words
-    assert host.ask(expect=[one("nothing")])["failure_class"] == ("log_level_hidden" if hidden else "pattern_not_found")
-    assert host.ask(must_not_match=["^Traceback"], expect=[one()])["ok"], "errors would be there all the same"
+    if "info" in words:
+        assert host.ask(must_not_match=["nothing"], preset=["clean_start"])["ok"]
+        return
+    assert absent(host)["failure_class"] == "log_level_hidden"
+    assert host.ask(expect=[one(fields={"block_size": 8})])["ok"], "a line that is there is there"
+    clean = host.ask(preset=["clean_start"])
+    assert clean["failure_class"] == ("" if "warning" in words else "log_level_hidden"), "it forbids warnings and worse"
+
+
+def test_what_the_running_process_was_told_counts_and_not_what_the_unit_says_now(host, monkeypatch):
+    monkeypatch.setattr(_completeness, "read_argv", lambda pid: ["python", "--log-level", "error"])
+    assert absent(host)["failure_class"] == "log_level_hidden"
+    assert host.ask(invocation="previous", must_not_match=["nothing"])["ok"], "that was another process"
+    monkeypatch.setattr(_completeness, "read_argv", lambda pid: ["python"])
+    host.server_words = ["--log-level", "error"]
+    assert host.ask(must_not_match=["nothing"])["ok"]
 
 
 def test_no_permission():

@@ -1,0 +1,137 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: only for the plugins of this collection.
+"""Whether the first rows of a service are gone, although the manager's row about its start is there.
+
+That row stands in the system's journal. The service's own may stand elsewhere, and be removed there alone: journald keeps
+the rows of each user with a number of 1000 and above in a file of that user's own (``SplitMode=uid``), and those of a unit
+with ``LogNamespace=`` in a journal of that namespace. journald numbers all rows that it writes into one journal, whatever
+the file: a number that is missing is a row that was removed.
+"""
+
+from __future__ import annotations
+
+import pwd
+import re
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import STARTED, STARTING
+
+if t.TYPE_CHECKING:
+    from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+    from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import Journal, Row
+
+_FIRST_USER = 1000
+# Users that systemd makes up for a service (DynamicUser=), and nobody: their rows go to the system's journal.
+_SYSTEM_TOO = (range(61184, 65520), range(65534, 65535))
+# Rows of the whole host between a start and the service's first word; what talks longer before it has lost rows.
+_MOST_ROWS = 100_000
+_CURSOR = re.compile(
+    r"s=(?P<source>[0-9a-f]+);i=(?P<number>[0-9a-f]+);b=(?P<boot>[0-9a-f]+);m=(?P<monotonic>[0-9a-f]+)"
+)
+
+
+class Place(t.NamedTuple):
+    """Where a row stands, as its cursor says: *source* is the journal that numbers it."""
+
+    source: str
+    number: int
+    boot: str
+    monotonic_us: int
+
+
+def place_of(cursor: str) -> t.Optional[Place]:
+    """The place of *cursor*; ``None`` for one that systemd did not make."""
+    match = _CURSOR.match(cursor)
+    if not match:
+        return None
+    return Place(match["source"], int(match["number"], 16), match["boot"], int(match["monotonic"], 16))
+
+
+def owner_of_file(user: str) -> t.Optional[int]:
+    """The number of *user* (a name or number; empty: root) where journald keeps a file for its rows alone, else ``None``."""
+    try:
+        uid = int(user) if user.isdigit() else pwd.getpwnam(user).pw_uid if user else 0
+    except KeyError:
+        # A dynamic user is none of the passwd file, and its rows go to the system's journal.
+        return None
+    return uid if _has_own_file(uid) else None
+
+
+def first_rows_are_gone(journal: Journal, log: InvocationLog, owner: t.Optional[int]) -> bool:
+    """Whether a row is missing between the first row of the invocation and the first ones of the service itself.
+
+    Rows that others wrote before (``ExecStartPre=+``) stand in the system's file.
+
+    :arg owner: who runs the service, where journald keeps a file for him; where he wrote no row, nothing is sure. In exported
+        journals, whose units nobody can ask, everybody who wrote a row of it is looked at.
+    """
+    start = place_of(log.first_cursor)
+    if start is None:
+        return False
+    cursors = [log.first_own_cursor]
+    for uid in [owner] if owner is not None else journal.users() if journal.elsewhere else ():
+        if _has_own_file(uid):
+            cursor = journal.first_cursor([*journal.own_matches(log.unit, log.invocation_id), f"_UID={uid}"])[0]
+            if not cursor and uid == owner:
+                return True
+            cursors.append(cursor)
+    # The first of all needs no look where it is in the start's own journal: no row goes from there before that of the start.
+    return any(
+        _are_missing(journal, log.first_cursor, cursor)
+        for index, cursor in enumerate(cursors)
+        if cursor and (index or getattr(place_of(cursor), "source", start.source) != start.source)
+    )
+
+
+def _has_own_file(uid: int) -> bool:
+    return uid >= _FIRST_USER and not any(uid in numbers for numbers in _SYSTEM_TOO)
+
+
+def _are_missing(journal: Journal, start_cursor: str, own_cursor: str) -> bool:
+    """Whether not each row is there that its journal got between the row at *start_cursor* and the service's own."""
+    start, own = place_of(start_cursor), place_of(own_cursor)
+    if start is None or own is None or (own.boot == start.boot and own.monotonic_us <= start.monotonic_us):
+        return False
+    same = own.source == start.source
+    # Of a journal that was new when the service wrote, all numbers from the first one on.
+    expected = own.number - (start.number if same else 1)
+    if same and expected > _MOST_ROWS:
+        return True
+    looked, seen, journald, whole = 0, 0, "", False
+
+    def take(row: Row) -> bool:
+        nonlocal looked, seen, journald, whole
+        looked += 1
+        place = place_of(str(row.get("__CURSOR") or ""))
+        if place is None or place.source != own.source or place.number >= own.number:
+            return looked > _MOST_ROWS
+        seen += 1
+        journald = str(row.get("_SYSTEMD_UNIT") or "")
+        # Written before the start, or the start itself: what its journal got since is known by the numbers.
+        older = place.boot != start.boot or place.monotonic_us < start.monotonic_us
+        before = place.number <= start.number if same else older
+        whole = whole or (before and seen == own.number - place.number)
+        return before or seen == expected or looked > _MOST_ROWS
+
+    journal.backwards(take, own_cursor)
+    if whole or same:
+        return not whole
+    # Its first row is journald's own. Had that one ended since the start, then it had another journal before, which is lost.
+    return seen != expected or _has_ended(journal, journald, start_cursor, own)
+
+
+def _has_ended(journal: Journal, unit: str, cursor: str, until: Place) -> bool:
+    """Whether the manager says anything of *unit*, between *cursor* and *until*, but that it starts."""
+    ended = False
+
+    def take(row: Row) -> bool:
+        nonlocal ended
+        place = place_of(str(row.get("__CURSOR") or ""))
+        if place and place.boot == until.boot and place.monotonic_us > until.monotonic_us:
+            return True
+        ended = row.get("MESSAGE_ID") not in (STARTED, STARTING)
+        return ended
+
+    journal.each(take, [f"UNIT={unit}", "_PID=1"], f"--cursor={cursor}")
+    return ended
