@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import glob
 import grp
 import os
 import pwd
@@ -55,6 +54,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import (
     place_of,
     read_text,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_remarks import cutting_stop, later_drop_ins
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import (
     CONFIG_FILE,
     CREDENTIALS_SINCE,
@@ -119,7 +119,8 @@ class ServerUnit:
         text = render(plan)
         if self.params["verify"]:
             self._verify(text)
-        self._warn_of_foreign_drop_ins()
+        self.warnings += later_drop_ins(self.place, self.params["scope"], self.state, not self.params["dest_dir"])
+        self.warnings += cutting_stop(text, self.params["style"], self.state)
         changed, secrets_changed = text != before, self.secret_store.differs(files)
         wrong = self.secret_store.wrong_attributes(files)
         if attributes_differ(self.place.path, 0o644, os.geteuid()):
@@ -282,21 +283,6 @@ class ServerUnit:
         self.warnings += [f"systemd remarks on the unit: {text}" for text, error in texts if not error]
         if errors:
             raise Failure("unit_invalid", f"systemd does not accept the unit '{self.name}': {'; '.join(errors)}")
-
-    def _warn_of_foreign_drop_ins(self) -> None:
-        """Warn of a drop-in that sets ExecStart= after this file."""
-        place = self.place
-        directories = [place.directory]
-        if not self.params["dest_dir"]:
-            directories += [f"{base}/systemd/{self.params['scope']}" for base in ("/usr/lib", "/run", "/etc")]
-        # systemd knows more places than these; the files know more than systemd before it reads them.
-        paths = set(self.state.drop_in_paths)
-        for directory in directories:
-            paths.update(glob.glob(os.path.join(glob.escape(directory), f"{self.name}.d", "*.conf")))
-        for path in sorted(paths - {place.path}):
-            later = place.style == "unit" or os.path.basename(path) > os.path.basename(place.path)
-            if later and os.access(path, os.R_OK) and exec_start_of(read_text(path) or ""):
-                self.warnings.append(f"The drop-in '{path}' sets ExecStart= after this file and wins: remove it.")
 
     def _preflight(self, command: CommandPlan, old_argv: list[str], size: int) -> None:
         """Refuse what would keep the server from starting, or warn of it.

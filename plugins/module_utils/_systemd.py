@@ -42,6 +42,8 @@ _PROPERTIES = [
     "ExecStart",
     "LoadCredential",
     "UnsetEnvironment",
+    "KillMode",
+    "KillSignal",
     "User",
     "Group",
     "WorkingDirectory",

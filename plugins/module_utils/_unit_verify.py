@@ -67,7 +67,19 @@ def complaints(output: str, name: str, path: str, final: str, text: str) -> list
         if not own:
             continue
         at = re.search(re.escape(path) + r":(\d+):", line)
-        setting = lines[int(at.group(1)) - 1].strip()[:200] if at and 0 < int(at.group(1)) <= len(lines) else ""
+        number = int(at.group(1)) if at else _line_of_command(line, lines)
+        if not at and number:
+            line = line.replace(f"{name}: ", f"{path}:{number}: ", 1)
+        setting = lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""
         error = bool(_ERRORS.search(line.replace(path, "").replace(name, "")))
         found.append(Complaint(line.replace(path, final) + (f" (in '{setting}')" if setting else ""), error))
     return list(dict.fromkeys(found))
+
+
+def _line_of_command(said: str, lines: t.Sequence[str]) -> int:
+    """The number of the line that names a program which systemd cannot run, of which it tells no line; 0 for none."""
+    command = re.search(r"Command (\S+) is not executable", said)
+    if not command:
+        return 0
+    named = re.compile(rf"Exec\w+=[-@:+!|]*{re.escape(command.group(1))}(?:\s|$)")
+    return next((number for number, line in enumerate(lines, 1) if named.match(line)), 0)

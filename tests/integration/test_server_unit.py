@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import string
 import textwrap
 
@@ -115,12 +116,18 @@ def test_it_writes_once_and_systemd_knows_it(make, user):
     first, second = server.write(), server.write()
     assert (first["changed"], second["changed"]) == (True, False)
     shown = server.shell(
-        f"{server.systemctl} show -p NeedDaemonReload,LoadState,KillMode,FragmentPath {server.name}"
+        f"{server.systemctl} show -p NeedDaemonReload,LoadState,KillMode,KillSignal,FragmentPath {server.name}"
     ).splitlines()
+    # How it stops is what was measured to let running requests end: SIGINT (2) to the main process alone.
     assert sorted(shown) == sorted(
-        ["LoadState=loaded", "NeedDaemonReload=no", "KillMode=mixed", f"FragmentPath={first['path']}"]
+        ["LoadState=loaded", "NeedDaemonReload=no", "KillMode=mixed", "KillSignal=2", f"FragmentPath={first['path']}"]
     )
     assert not second["restart_required"]
+    over = {"style": "drop_in", "args": {"model_path": "org/other"}}
+    dropped, same = server.write(**over), server.write(**over)
+    assert (dropped["changed"], same["changed"]) == (True, False)
+    assert server.shell(f"{server.systemctl} show -P DropInPaths {server.name}").strip() == dropped["path"]
+    assert server.start()["argv"][-1] == "org/other"
 
 
 def test_another_user_or_order_changes_nothing(make):
@@ -176,14 +183,18 @@ def test_secrets_arrive_and_show_nowhere(make, user):
     assert (record["environ"]["HF_TOKEN"], record["environ"]["ODD"]) == (TOKEN, ADMIN)
     pid = server.shell(f"{server.systemctl} show -P MainPID {server.name}").strip()
     public = [
-        json.dumps({k: v for k, v in result.items() if k != "invocation"}),
+        # With the invocation it is all that -vvv shows.
+        json.dumps(result),
         server.unit(),
+        server.hosts.ssh("host1", "journalctl --sync; journalctl -b -o json --all --no-pager").stdout,
         server.shell(f"{server.systemctl} show {server.name}"),
         server.shell(f"tr '\\0' ' ' < /proc/{pid}/cmdline"),
         server.shell(f"stat -c %a {server.folder}/{server.name}.service.secrets"),
     ]
+    assert result["invocation"]["module_args"]["python"] == server.python
+    assert "server_unit" in public[2] or "ansible" in public[2]
     for secret in (KEY, TOKEN, ADMIN):
-        assert not any(secret in text for text in public)
+        assert not any(secret in text or json.dumps(secret)[1:-1] in text for text in public)
     assert public[-1].strip() == "700"
     again = server.write(api_key=KEY, environment_secrets={"HF_TOKEN": TOKEN, "ODD": ADMIN})
     assert (again["changed"], again["restart_required"]) == (False, False)
@@ -241,6 +252,8 @@ def test_what_systemd_would_not_take_is_refused(make, options, parts):
         result = server.write(check=check, **options)
         assert result["failure_class"] == "unit_invalid"
         assert all(part in result["msg"] for part in parts), result["msg"]
+        line = re.search(rf"{server.name}\.service:(\d+): .*\(in '(\w+)=", result["msg"])
+        assert "user" in options or (line and line[2] in str(options)), result["msg"]
         assert server.shell(f"ls {server.folder} | grep {server.name}", check=False) == ""
 
 
@@ -376,8 +389,34 @@ def test_the_installed_server_is_asked(make):
         "echo 'raise SystemExit(9)' > launch_server.py; touch -r old launch_server.py"
     )
     assert not server.write(**options)["changed"]
+    before = server.unit()
     refused = server.write(**{**options, "speculative": {"algorithm": "DDTREE", "draft_window_size": 8}})
     assert refused["failure_class"] == "unknown_flag"
+    assert server.unit() == before
+
+
+def test_a_drafter_of_the_hub_is_looked_for_where_the_unit_s_user_has_its_cache(make):
+    """Below the home of that user, or where the server's environment says; never on a network."""
+    server = make()
+    options = {
+        "user": "operator",
+        "args": {"model_path": "org/model", "max_running_requests": 4},
+        "speculative": {"algorithm": "DFLASH", "draft_model_path": "org/draft", "draft_window_size": "trained"},
+    }
+    refused = server.write(**options)
+    assert refused["failure_class"] == "rule_violated" and "local hub cache" in refused["msg"]
+    for place, window, environment in (
+        ("/home/operator/.cache/huggingface", 2048, {}),
+        ("/srv/hf-home", 512, {"HF_HOME": "/srv/hf-home"}),
+    ):
+        model = f"{place}/hub/models--org--draft"
+        config = json.dumps({"layer_types": ["sliding_attention", "full_attention"], "sliding_window": window})
+        server.shell(
+            f"mkdir -p {model}/refs {model}/snapshots/c1; echo c1 > {model}/refs/main; echo '{config}' > {model}/snapshots/c1/config.json"
+        )
+        written = server.write(**options, environment=environment)
+        server.shell(f"rm -r {model}")
+        assert written["speculative"]["draft_window_size"] == window, written
 
 
 def test_a_flood_of_lines_arrives_whole(hosts):

@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -43,6 +46,23 @@ def test_equal_input_gives_equal_bytes():
     one = plan(environment={"B": "2", "A": "1"}, overrides={"Service": {"Nice": 5, "LimitCORE": 0}})
     two = plan(environment={"A": "1", "B": "2"}, overrides={"Service": {"LimitCORE": 0, "Nice": 5}})
     assert render(one) == render(two)
+
+
+def test_no_user_controller_or_day_shows_in_the_bytes(tmp_path):
+    """Sets in another order, another locale, zone, home, user and mask of modes."""
+    program = (
+        "from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import UnitPlan, render\n"
+        "print(render(UnitPlan('a.service', ['/py', '--x', 'ä'], environment={'HTTPS_PROXY': 'p', 'B': '2'},"
+        " overrides={'Service': {'Nice': 5}, 'Unit': {'After': ['a', 'b']}})), end='')"
+    )
+    path = os.pathsep.join(p for p in sys.path if p)
+    texts = set()
+    for seed, zone, locale in (("1", "UTC", "C"), ("2", "Asia/Tokyo", "C.UTF-8")):
+        environ = {
+            "PYTHONHASHSEED": seed, "TZ": zone, "LC_ALL": locale, "HOME": f"/{seed}", "USER": seed, "PYTHONPATH": path, "PYTHONUTF8": "1",
+        }  # fmt: skip
+        texts.add(subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, check=True).stdout)
+    assert len(texts) == 1 and b"ExecStart=/py" in texts.pop()
 
 
 def test_the_fingerprint_follows_what_a_process_inherits():
@@ -168,14 +188,16 @@ def test_complaints_about_others_are_left_out():
 /tmp/v/a.service:2: Unknown key name 'MemoyMax' in section 'Service', ignoring.
 /lib/systemd/system/other.service:3: Unknown key name 'X' in section 'Unit', ignoring.
 a.service: Command /nowhere is not executable: No such file or directory
+a.service: Command /elsewhere is not executable: No such file or directory
 /tmp/v/a.service:3: Special user nobody configured, this is not safe!
 other.service: Failed
 """
-    text = "[Service]\nMemoyMax=8G\nUser=nobody\n"
+    text = "[Service]\nMemoyMax=8G\nUser=nobody\nX=/nowhere/x\nExecStart=-/nowhere --x\n"
     found = complaints(output, "a.service", "/tmp/v/a.service", "/etc/systemd/system/a.service", text)
     assert [complaint.text for complaint in found] == [
         "/etc/systemd/system/a.service:2: Unknown key name 'MemoyMax' in section 'Service', ignoring. (in 'MemoyMax=8G')",
-        "a.service: Command /nowhere is not executable: No such file or directory",
+        "/etc/systemd/system/a.service:5: Command /nowhere is not executable: No such file or directory (in 'ExecStart=-/nowhere --x')",
+        "a.service: Command /elsewhere is not executable: No such file or directory",
         "/etc/systemd/system/a.service:3: Special user nobody configured, this is not safe! (in 'User=nobody')",
     ]
-    assert [complaint.error for complaint in found] == [True, True, False]
+    assert [complaint.error for complaint in found] == [True, True, True, False]
