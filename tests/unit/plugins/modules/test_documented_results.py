@@ -16,6 +16,7 @@ import yaml
 from ansible_collections.llmops.sglang.plugins.module_utils import (
     _benchmark_record,
     _coding_eval,
+    _compare_report,
     _generation_wait,
     _journal_result,
     _server_facts,
@@ -113,6 +114,7 @@ def unit_result(tmp_path, state="present"):
 
 
 RESULTS = {
+    "benchmark_compare": _compare_report.nothing,
     "benchmark_matrix": benchmark_result,
     "coding_eval": coding_result,
     "journal_assert": journal_result,
@@ -136,7 +138,7 @@ def test_the_result_of_a_unit_has_the_documented_keys_and_no_other(state, tmp_pa
     assert set(unit_result(tmp_path, state)) - {"changed"} == on_success("server_unit")
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [name for name in MODULES if "llmops.sglang._unit\n" in module_of(name).DOCUMENTATION])
 def test_a_failure_has_its_class_its_log_and_every_key_that_is_always_there(name, run_module):
     result = run_module(module_of(name), {"name": "no/unit", **NEEDED.get(name, {})})
     assert result["failed"] and result["failure_class"] == "unit_invalid" and "'no/unit'" in result["msg"]
