@@ -87,6 +87,12 @@ class HostSet:
                 raise AssertionError(f"ansible gave no result for {module} on {host}:\n{done.stdout}\n{done.stderr}")
             return json.loads(file.read_text().splitlines()[-1])["result"]
 
+    def say(self, host: str, module: str, args: Mapping[str, Any], user: str | None = None) -> str:
+        """All that "ansible -vvv --diff" says when it runs MODULE on HOST, with the module's arguments as the module hides them."""
+        words = [host, "-i", str(self.inventory), "-m", module, "-a", json.dumps(args), "-vvv", "--diff"]
+        done = run_ansible("adhoc", words, {"ansible_inject_invocation": True, "ansible_user": user or "root"})
+        return done.stdout + done.stderr
+
     def playbook(
         self,
         path: str | os.PathLike[str],
