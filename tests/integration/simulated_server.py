@@ -76,7 +76,7 @@ class SimulatedServer:
     def log(self):
         return self.output.read_bytes().decode()
 
-    def wait_line(self, pattern, timeout=10.0):
+    def wait_line(self, pattern, timeout=60.0):
         """The match of a pattern in the output; fails when the process ends or time runs out without it."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
@@ -93,10 +93,10 @@ class SimulatedServer:
         self.wait_line(r"fired up and ready to roll!$")
         return self
 
-    def wait_exit(self, timeout=10.0):
+    def wait_exit(self, timeout=60.0):
         return self.process.wait(timeout)
 
-    def call(self, method, path, body=None, headers=None, timeout=10.0):
+    def call(self, method, path, body=None, headers=None, timeout=30.0):
         """One request on a connection of its own. A dict goes as JSON, text and bytes as they are."""
         began = time.monotonic()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
