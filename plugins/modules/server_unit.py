@@ -42,7 +42,7 @@ options:
     description:
       - With V(unit) the whole unit is written.
       - With V(drop_in) a drop-in overrides C(ExecStart=) of a unit that somebody else owns. It holds only what the options say;
-        the defaults for stopping, limits and restarts are then the owner's.
+        the defaults for stopping, limits and restarts are then the owner's. A stop that cuts running requests is a warning.
     type: str
     choices: [unit, drop_in]
     default: unit
