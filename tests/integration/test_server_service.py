@@ -212,6 +212,22 @@ def test_the_unit_of_a_user(hosts):
     assert unit.bring("stopped")["changed"]
 
 
+def test_a_user_s_manager_without_a_bus_is_asked_by_its_own_socket(hosts):
+    """As on a server without dbus-user-session; blanks must not divide the words that are read without it."""
+    unit = Unit(hosts, "svc-busless", user="operator")
+    unit.write(SERVE.format(port=4139) + ' --directory "/tmp/a  b"', "Environment=\"A=b  'c'\" B=$x")
+    bus = f"{unit.systemctl} {{}} dbus.socket dbus.service"
+    unit.shell(f"{bus.format('stop')} && ! {unit.systemctl.replace('systemctl', 'busctl')} status")
+    try:
+        first, second, info = unit.bring(), unit.bring(), unit.info()
+        stopped = unit.bring("stopped")
+    finally:
+        unit.shell(bus.format("start"))
+    assert (first["changed"], second["changed"]) == (True, False), second["reason"]
+    assert info["unit"]["matches_unit"] is True and info["unit"]["argv"][-1] == "/tmp/a  b"
+    assert stopped["stopped_cleanly"] is not None
+
+
 def test_a_user_without_a_manager_is_told_to_linger(hosts):
     hosts.ssh("host1", "id guest || useradd --create-home --shell /bin/sh guest")
     args = {"name": "x", "scope": "user"}
