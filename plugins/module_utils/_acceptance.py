@@ -11,7 +11,7 @@ drafts it is correct drafts / verify steps + 1, which a last step cut by the tok
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from ansible_collections.llmops.sglang.plugins.module_utils._request_sample import RequestSample
 
@@ -30,6 +30,7 @@ class Counters:
     generation_tokens: t.Optional[float] = None
     verify_steps: t.Optional[float] = None
     cached_tokens: t.Optional[float] = None
+    prompt_tokens: t.Optional[float] = None
     readable: bool = True
 
     def minus(self, before: Counters) -> Counters:
@@ -42,7 +43,7 @@ class Counters:
             new, old = getattr(self, name), getattr(before, name) or 0.0
             return None if new is None or new < old else new - old
 
-        return Counters(rise("requests"), rise("generation_tokens"), rise("verify_steps"), rise("cached_tokens"))
+        return Counters(*(rise(one.name) for one in fields(self) if one.name != "readable"))
 
 
 @dataclass

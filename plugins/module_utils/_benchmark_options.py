@@ -28,7 +28,7 @@ _POSITIVE = ("max_tokens", "requests", "repeats", "rate", "cell_timeout")
 def matrix_plan(params: t.Mapping[str, t.Any]) -> MatrixPlan:
     """The plan for a module's parameters, as far as it does not depend on the server.
 
-    :raises Failure: ``bad_request`` for a value that cannot be measured, ``missing_dependency`` for another engine.
+    :raises Failure: ``bad_request`` for a value that cannot be measured.
     """
     _check(params)
     prompts = read_prompts(params["prompts"]) if params["prompts"] else []
@@ -44,17 +44,11 @@ def matrix_plan(params: t.Mapping[str, t.Any]) -> MatrixPlan:
         prompts=prompts,
         label=params["label"],
         require_evidence=params["require_evidence"],
-        identity={key: params[key] for key in ("name", "scope", "base_url", "engine")},
+        identity={key: params[key] for key in ("name", "scope", "base_url", "engine", "engine_python")},
     )
 
 
 def _check(params: t.Mapping[str, t.Any]) -> None:
-    if params["engine"] != "builtin":
-        raise Failure(
-            "missing_dependency",
-            f"The engine '{params['engine']}' is not part of this release of llmops.sglang: use 'builtin', which needs nothing "
-            "installed.",
-        )
     if params["use_proxy"]:
         raise Failure(
             "bad_request", "The option 'use_proxy' cannot be true: a proxy would be part of every figure; leave it off."

@@ -72,29 +72,37 @@ class BenchmarkTarget:
         record["listener_owned"] = owner.owned if owner else "unknown"
         if record.get("simulated_acceptance") is None and self.manager and self.name:
             # Another user's process hides its environment; the unit's settings are readable.
-            record["simulated_acceptance"] = bool(
-                self.manager.environment(self.name).get(_evidence.SIMULATED_ACCEPTANCE)
-            )
+            record["simulated_acceptance"] = _evidence.simulates(self.manager.environment(self.name))
         return record
 
     def settings(self) -> dict[str, t.Any]:
         """How the server is set: see :func:`server_settings`."""
+        argv, environ = self.process()
+        return server_settings(self._info(), argv, environ if self.name else None, self.version())
+
+    def process(self) -> tuple[list[str], dict[str, str]]:
+        """Command line and variables of the unit's process, as far as they can be read; empty without a unit."""
+        if not self.manager or not self.name:
+            return [], {}
+        pid = self.manager.show(self.name).main_pid
+        argv = (read_argv(pid) if pid else None) or []
+        return argv, (read_environ(pid) if pid else None) or self.manager.environment(self.name)
+
+    def tokenizer(self) -> t.Optional[str]:
+        """Where the server says that its tokenizer lies."""
+        info = self._info() or {}
+        found = info.get("tokenizer_path") or info.get("model_path")
+        return found if isinstance(found, str) else None
+
+    def _info(self) -> t.Optional[dict[str, t.Any]]:
         answer = self.side.get("/server_info")
         info = answer[1] if answer and answer[0] == 200 else None
-        argv: list[str] = []
-        environ = None
-        if self.manager and self.name:
-            pid = self.manager.show(self.name).main_pid
-            argv = (read_argv(pid) if pid else None) or []
-            environ = (read_environ(pid) if pid else None) or self.manager.environment(self.name)
-        return server_settings(info, argv, environ, self.version())
+        return info if isinstance(info, dict) else None
 
     def version(self) -> t.Optional[str]:
         """The server's version, where it tells."""
         if self._version is None:
-            answer = self.side.get("/server_info")
-            info = answer[1] if answer and answer[0] == 200 else None
-            version = info.get("version") if isinstance(info, dict) else None
+            version = (self._info() or {}).get("version")
             self._version = version if isinstance(version, str) else None
         return self._version
 

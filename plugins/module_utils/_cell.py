@@ -68,8 +68,8 @@ def measures(load: Load, max_tokens: int) -> dict[str, t.Any]:
         "tpot_basis": _tpot_basis(done),
         "chunk_gap_ms": distribution([gap for s in done for gap in s.chunk_gaps]),
         "e2e_ms": distribution([s.ended_at - s.clock_start for s in done]),
-        "dispatch_delay_ms": distribution([s.sent_at - s.clock_start for s in done]),
-        **_throughput(done),
+        "dispatch_delay_ms": distribution([s.sent_at - s.clock_start for s in done] if load.watched else []),
+        **_throughput(done, load.span),
         "steady_tokens_per_second": steady_rate(done, load.max_in_flight),
         "prompt_tokens": _span([s.prompt_tokens for s in done]),
         "completion_tokens": _span([s.completion_tokens for s in done]),
@@ -77,10 +77,10 @@ def measures(load: Load, max_tokens: int) -> dict[str, t.Any]:
     }
 
 
-def _throughput(done: t.Sequence[RequestSample]) -> dict[str, t.Any]:
-    """Rates over the time from the first sending to the last token."""
+def _throughput(done: t.Sequence[RequestSample], told: t.Optional[float]) -> dict[str, t.Any]:
+    """Rates over the time from the first sending to the last token, which is *told* or else seen in the samples."""
     ends = [s.last_token_at for s in done if s.last_token_at is not None]
-    span = max(ends) - min(s.sent_at for s in done) if ends else 0.0
+    span = (max(ends) - min(s.sent_at for s in done) if told is None else told) if ends else 0.0
     if span <= 0:
         return {"duration_s": None, "output_tokens_per_second": None, "requests_per_second": None}
     return {
@@ -124,6 +124,10 @@ def client_health(load: Load, done: t.Sequence[RequestSample]) -> dict[str, t.An
     tokens, so it is held against the time to the first token where that is longer. How rare it is, few lags cannot tell.
     What the figures themselves carry is judged always: how late tokens were noted, at the most.
     """
+    if not load.watched:
+        keys = ("loop_lag_p50_ms", "loop_lag_p99_ms", "loop_lag_p99_allowed_ms", "first_tokens_noted_late_ms",
+                "chunks_noted_late_ms", "max_in_flight", "saturated")  # fmt: skip
+        return {**dict.fromkeys(keys), "cpu_share": round(load.cpu_share, 3)}
     lags = sorted(load.loop_lags) or [0.0]
     gaps = sorted(gap for s in done for gap in s.chunk_gaps)
     gap = quantile(gaps, 0.5) if gaps else 0.0
@@ -167,15 +171,19 @@ def outputs_too_short(done: t.Sequence[RequestSample], max_tokens: int) -> bool:
 
 
 def cached_share(
-    samples: t.Sequence[RequestSample], shared_prefix: int, counted: t.Optional[float] = None
+    samples: t.Sequence[RequestSample],
+    shared_prefix: int,
+    counted: t.Optional[float] = None,
+    prompt_tokens: t.Optional[float] = None,
 ) -> t.Optional[float]:
     """Share of the prompt tokens that came from the prefix cache, beyond the prefix that all prompts share.
 
     :arg counted: cached tokens of all *samples* together by the server's counter, for servers that report none by request.
+    :arg prompt_tokens: their prompt tokens by the server's counter, for clients that note none.
     :returns: ``None`` where nobody reported any.
     """
     done = [s for s in samples if s.ok]
-    prompt = sum(s.prompt_tokens or 0 for s in done)
+    prompt = sum(s.prompt_tokens or 0 for s in done) or prompt_tokens
     if not prompt:
         return None
     if all(s.cached_tokens is not None for s in done):

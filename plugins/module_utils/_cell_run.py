@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _acceptance, _cell
 from ansible_collections.llmops.sglang.plugins.module_utils._acceptance import Acceptance, Counters
+from ansible_collections.llmops.sglang.plugins.module_utils._engine import EngineRunner, Job
 from ansible_collections.llmops.sglang.plugins.module_utils._evidence import changes
 from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load, LoadGenerator, arrivals
 from ansible_collections.llmops.sglang.plugins.module_utils._prompt_fit import fit_by_answers, fit_by_tokenizer
@@ -102,6 +103,8 @@ class CellRunner:
     :arg prompts: makes prompts; the same name gives the same texts, so that two runs of a cell are alike.
     :arg learnt: what is known of the tokenizer so far; it grows.
     :arg evidence: gives the record of what runs now.
+    :arg engine: a load client of others; without one this collection's own makes the load. Template, prompts and warm-up
+        are always its own.
     """
 
     def __init__(
@@ -111,8 +114,10 @@ class CellRunner:
         prompts: t.Callable[[str], PromptText],
         learnt: Learnt,
         evidence: t.Callable[[], dict[str, t.Any]],
+        engine: t.Optional[EngineRunner] = None,
     ) -> None:
         self.side = side
+        self.engine = engine
         self.settings = settings
         self.new_prompts = prompts
         self.prompts = prompts("")
@@ -131,7 +136,7 @@ class CellRunner:
         warmup = self._warm_up(plan, before_load)
         foreign = not self._idle() or foreign
         counters = self.side.counters()
-        load, seen = self._load(plan, [self._body(text, self.settings.max_tokens) for text in texts])
+        load, seen = self._load(plan, texts)
         delta = self._counted_since(counters, len(load.samples))
         after = self.evidence()
         foreign = foreign or seen.foreign or (delta.requests or 0) > len(load.samples)
@@ -139,7 +144,9 @@ class CellRunner:
         cell.update(_cell.measures(load, self.settings.max_tokens))
         done = [s for s in load.samples if s.ok]
         acceptance = _acceptance.find(load.samples, delta)
-        share = _cell.cached_share(load.samples, self.learnt.shared_prefix, delta.cached_tokens)
+        share = _cell.cached_share(
+            load.samples, self.learnt.shared_prefix, delta.cached_tokens, delta.prompt_tokens if self.engine else None
+        )
         cell.update(_acceptance_keys(acceptance, self.settings.min_acceptance_length))
         changed = changes(before, after)
         if "no" in (before.get("listener_owned"), after.get("listener_owned")):
@@ -158,7 +165,8 @@ class CellRunner:
             evidence_before=before,
             evidence_after=after,
         )
-        reasons = self._reasons(cell, load, done, changed, foreign, before)
+        usage = all(sample.error != "no_usage" for sample in warmup) and self.learnt.overhead is not None
+        reasons = self._reasons(cell, load, done, changed, foreign, before, usage)
         cell.update(valid=not reasons, reasons=reasons)
         origin = min((s.clock_start for s in load.samples), default=0.0)
         return cell, [{"cell_id": cell["cell_id"], **sample.row(origin)} for sample in load.samples]
@@ -171,17 +179,23 @@ class CellRunner:
         changed: t.Sequence[str],
         foreign: bool,
         before: t.Mapping[str, t.Any],
+        usage: bool,
     ) -> list[str]:
-        """Why the figures do not count, in the documented words."""
+        """Why the figures do not count, in the documented words.
+
+        :arg usage: whether the requests before the load had their tokens counted by the server.
+        """
         settings, errors = self.settings, dict(cell["errors"])
         share = cell["cached_share"]
         no_usage = errors.pop("no_usage", 0)
         timeouts = errors.pop("timeout", 0)
+        cut = self.engine is not None and bool(cell["short_outputs"])
         found = [
             ("evidence_changed", bool(changed)),
             ("errors", bool(errors) or not load.samples),
-            ("no_usage", bool(no_usage)),
-            ("short_outputs", settings.ignore_eos and _cell.outputs_too_short(done, settings.max_tokens)),
+            # Another client takes what it is not told for max_tokens, and an answer that an error cut for a whole one.
+            ("no_usage", bool(no_usage) or not (usage or self.engine is None or errors)),
+            ("short_outputs", settings.ignore_eos and (cut or _cell.outputs_too_short(done, settings.max_tokens))),
             ("cached", share is not None and share > settings.max_cached_share),
             ("client_saturated", cell["client"]["saturated"]),
             ("foreign_traffic", foreign),
@@ -255,7 +269,7 @@ class CellRunner:
         limit = (self.learnt.overhead or 0) + _CHANCE_TOKENS
         self.learnt.shared_prefix = max(self.learnt.shared_prefix, min(seen, limit))
 
-    def _load(self, plan: CellPlan, bodies: list[dict[str, t.Any]]) -> tuple[Load, ServerLoad]:
+    def _load(self, plan: CellPlan, texts: t.Sequence[str]) -> tuple[Load, ServerLoad]:
         """Run the cell's load; beside it, note how many requests the server says it has."""
         seen = ServerLoad()
 
@@ -264,12 +278,18 @@ class CellRunner:
                 await asyncio.sleep(_RUNNING_INTERVAL)
                 seen.note(await self.side.running_async(), plan.concurrency or load.max_in_flight)
 
+        s = self.settings
+        if self.engine is not None:
+            job = Job(
+                s.api, s.model, texts, s.max_tokens, s.temperature, s.ignore_eos, plan.concurrency, s.rate, s.arrival,
+                s.seed + plan.run, s.cell_timeout,
+            )  # fmt: skip
+            return self.engine.measure(job, [watch_server]), seen
         generator = self._generator([watch_server])
+        bodies = [self._body(text, s.max_tokens) for text in texts]
         if plan.concurrency is not None:
             return generator.closed_loop(bodies, plan.concurrency), seen
-        offsets = arrivals(
-            plan.requests, self.settings.rate or 1.0, self.settings.arrival, self.settings.seed + plan.run
-        )
+        offsets = arrivals(plan.requests, s.rate or 1.0, s.arrival, s.seed + plan.run)
         return generator.open_loop(bodies, offsets), seen
 
     def _counted_since(self, before: Counters, requests: int) -> Counters:

@@ -23,8 +23,10 @@ from ansible_collections.llmops.sglang.plugins.module_utils._served_models impor
 from ansible_collections.llmops.sglang.plugins.module_utils._server_inputs import digests
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
-# Set for tests and demonstrations: the server then makes its acceptance up.
-SIMULATED_ACCEPTANCE = "SGLANG_SIMULATE_ACC_LEN"
+# Set for tests and demonstrations: the server then makes its acceptance or its routing up. SGLANG_SIMULATE_ACC_LEN is one
+# of several; those that only say how do nothing alone.
+_SIMULATES = re.compile(r"(?:SGLANG_|SGL_)?(?:\w+_)?SIMULATE_\w+(?<!_METHOD)(?<!_MODE)(?<!_GREEDY)")
+_OFF = re.compile(r"\s*(?:|-.*|0*\.?0*|false|no|off|n|f|none)\s*", re.IGNORECASE)
 # (status, decoded JSON or None) of a path; None where nothing answered.
 HttpGet = t.Callable[[str], "t.Optional[tuple[int, t.Any]]"]
 
@@ -67,7 +69,7 @@ def collect(
         )
         argv = read_argv(state.main_pid, os.path.join(root, "proc")) or [] if state.main_pid else []
         environ = read_environ(state.main_pid, os.path.join(root, "proc")) if state.main_pid else None
-        record["simulated_acceptance"] = None if environ is None else bool(environ.get(SIMULATED_ACCEPTANCE))
+        record["simulated_acceptance"] = None if environ is None else simulates(environ)
         if argv and state.main_pid:
             inputs = process_inputs(state, argv, environ or {}, proc=os.path.join(root, "proc"))
             record["inputs_sha256"] = digests(inputs)
@@ -79,6 +81,11 @@ def collect(
     record["host"] = os.uname().nodename
     record["kernel"] = os.uname().release
     return record
+
+
+def simulates(environ: t.Mapping[str, str]) -> bool:
+    """Whether a process with these variables makes up what it reports of its speculation or its experts."""
+    return any(_SIMULATES.fullmatch(name) and not _OFF.fullmatch(text) for name, text in environ.items())
 
 
 def changes(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> list[str]:

@@ -35,6 +35,10 @@ class Load:
     timed_out: bool = False
     in_flight: int = 0
     max_in_flight: int = 0
+    # False where another client timed the requests, each from its own sending, and nothing tells how late it was itself.
+    watched: bool = True
+    # Seconds from the first sending to the last token, where not the samples tell that.
+    span: t.Optional[float] = None
 
     @property
     def loop_lags(self) -> list[float]:
@@ -89,7 +93,7 @@ class LoadGenerator:
             self.load.timed_out = True
         finally:
             self.load.wall, self.load.cpu = time.monotonic() - started, time.process_time() - cpu
-            await _end(side)
+            await end_all(side)
             for connection in self._idle:
                 connection.close()
 
@@ -197,11 +201,11 @@ async def _all_or_none(coroutines: t.Sequence[t.Coroutine[t.Any, t.Any, None]]) 
     try:
         await asyncio.gather(*tasks)
     except BaseException:
-        await _end(tasks)
+        await end_all(tasks)
         raise
 
 
-async def _end(tasks: t.Sequence[asyncio.Future[t.Any]]) -> None:
+async def end_all(tasks: t.Sequence[asyncio.Future[t.Any]]) -> None:
     """Cancel until each is over: before Python 3.12 wait_for swallows a cancellation that meets its result."""
     pending = {task for task in tasks if not task.done()}
     while pending:

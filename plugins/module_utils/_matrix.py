@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from ansible_collections.llmops.sglang.plugins.module_utils import _benchmark_record
 from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_record import PartialRecord
 from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellPlan, CellRunner, CellSettings, Learnt
+from ansible_collections.llmops.sglang.plugins.module_utils._engine import BUILTIN, EngineRunner
 from ansible_collections.llmops.sglang.plugins.module_utils._evidence import changes
 from ansible_collections.llmops.sglang.plugins.module_utils._prompt_text import PromptText
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
@@ -87,6 +88,7 @@ class Matrix:
     :arg evidence: gives the record of what runs now.
     :arg clock: monotonic seconds.
     :arg settings: tells how the server is set.
+    :arg engine: a load client of others; without one this collection's own makes the load.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Matrix:
         evidence: t.Callable[[], dict[str, t.Any]],
         clock: t.Callable[[], float] = time.monotonic,
         settings: t.Callable[[], dict[str, t.Any]] = dict,
+        engine: t.Optional[EngineRunner] = None,
     ) -> None:
         self.plan = plan
         self.side = side
@@ -104,6 +107,7 @@ class Matrix:
         self.evidence = evidence
         self.clock = clock
         self.settings = settings
+        self.engine = engine
         self.partial = PartialRecord(directory, plan.key())
         self.measured_now: list[dict[str, t.Any]] = []
 
@@ -180,7 +184,7 @@ class Matrix:
             # The salt is one of this very use: the server has never seen such a prompt, whatever ran before.
             return PromptText(f"{plan.settings.seed}/{name}", f"{state['salt']}/{uuid.uuid4().hex}", plan.prompts)
 
-        return CellRunner(self.side, plan.settings, prompts, Learnt(**state["learnt"]), self.evidence)
+        return CellRunner(self.side, plan.settings, prompts, Learnt(**state["learnt"]), self.evidence, self.engine)
 
     def _missing(self) -> list[CellPlan]:
         have = {(cell["context"], cell["concurrency"], cell["run"]) for cell in self.partial.state["cells"]}
@@ -223,7 +227,7 @@ class Matrix:
             "schema_version": _benchmark_record.SCHEMA_VERSION,
             "label": plan.label,
             "run_id": state["run_id"],
-            "engine": {"name": "builtin", "caveats": []},
+            "engine": self.engine.described if self.engine else dict(BUILTIN),
             "profile": plan.profile,
             "proven": plan.require_evidence,
             "started_at": state["started_at"],

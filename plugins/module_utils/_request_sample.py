@@ -27,6 +27,8 @@ class RequestSample:
     first_content_at: t.Optional[float] = None
     last_token_at: t.Optional[float] = None
     token_chunks: list[tuple[float, t.Optional[int]]] = field(default_factory=list)
+    # False where only the first and the last chunk are known.
+    chunks_told: bool = True
     prompt_tokens: t.Optional[int] = None
     completion_tokens: t.Optional[int] = None
     cached_tokens: t.Optional[int] = None
@@ -59,7 +61,7 @@ class RequestSample:
     @property
     def chunk_gaps(self) -> list[float]:
         """Seconds between chunks that hold tokens: what a reader sees as stutter."""
-        times = [at for at, dummy in self.token_chunks]
+        times = [at for at, dummy in self.token_chunks] if self.chunks_told else []
         return [after - before for before, after in zip(times, times[1:])]
 
     def row(self, origin: float) -> dict[str, t.Any]:
@@ -83,5 +85,5 @@ class RequestSample:
             "cached_tokens": self.cached_tokens,
             "finish_reason": self.finish_reason,
             "speculation": self.speculation or None,
-            "chunks": [[ms(at), tokens] for at, tokens in self.token_chunks],
+            "chunks": [[ms(at), tokens] for at, tokens in self.token_chunks] if self.chunks_told else None,
         }

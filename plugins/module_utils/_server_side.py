@@ -19,6 +19,7 @@ _COUNTERS = {
     "generation_tokens": "sglang:generation_tokens_total",
     "verify_steps": "sglang:spec_verify_calls_total",
     "cached_tokens": "sglang:cached_tokens_total",
+    "prompt_tokens": "sglang:prompt_tokens_total",
 }
 # Routes that take text apart, and the name that they give it: SGLang and vLLM, older SGLang, llama.cpp.
 _TOKENIZERS = (("/tokenize", "prompt"), ("/v1/tokenize", "prompt"), ("/tokenize", "content"))

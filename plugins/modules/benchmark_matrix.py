@@ -22,7 +22,7 @@ description:
   - Prompts are passages of the documentation and sources that come with Python, fitted to the wanted number of tokens by
     the server's own count. Each starts with letters of its own, so that none is found in the prefix cache.
   - The matrix is measured to its end whatever the cells show; an invalid cell makes RV(ok) false and does not fail the task.
-  - Needs nothing but Python's standard library on the host that runs it.
+  - Needs nothing but Python's standard library on the host that runs it, unless O(engine) names a client of others.
 author:
   - llmops.sglang contributors (@llmops)
 extends_documentation_fragment:
@@ -116,11 +116,20 @@ options:
     default: poisson
   engine:
     description:
-      - What makes the load. Only V(builtin) is there in this release; the others are refused with
-        RV(failure_class=missing_dependency).
+      - What makes the load. V(builtin) is this collection's own generator and needs nothing installed.
+      - V(sglang) is the load client that ships inside the server's own environment; V(guidellm) is that tool, where it is
+        installed. Each is asked for its help first, and refused with RV(failure_class=missing_dependency) where it does not
+        work. Nothing is installed, and nothing is fetched.
+      - Prompts, warm-up, evidence, counters and verdicts are the same with each. What such a client is known to get wrong is
+        written into the record as caveats; what it does not tell is null.
     type: str
     choices: [builtin, sglang, guidellm]
     default: builtin
+  engine_python:
+    description:
+      - Interpreter whose environment has the load client of O(engine). Without it the interpreter of the unit for V(sglang),
+        and the command C(guidellm) on the search path for V(guidellm).
+    type: path
   prompts:
     description:
       - File on the host that runs the module with prompts to use instead of generated ones - a JSON list of strings, JSON
@@ -372,6 +381,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_options i
     server_of,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_target import BenchmarkTarget
+from ansible_collections.llmops.sglang.plugins.module_utils._engine_choice import engine_of
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._matrix import Matrix
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
@@ -403,6 +413,7 @@ def argument_spec() -> dict[str, dict[str, t.Any]]:
         "rate": {"type": "float"},
         "arrival": {"type": "str", "choices": ["poisson", "constant"], "default": "poisson"},
         "engine": {"type": "str", "choices": ["builtin", "sglang", "guidellm"], "default": "builtin"},
+        "engine_python": {"type": "path"},
         "prompts": {"type": "path"},
         "seed": {"type": "int", "default": 0},
         "label": {"type": "str", "default": ""},
@@ -436,7 +447,10 @@ def main() -> None:
         target = BenchmarkTarget(server_of(params, manager), manager, params["name"], params["require_evidence"])
         plan.settings.model = target.model(params["api"], params["model"])
         plan.settings.request_details = gives_details(target.version())
-        matrix = Matrix(plan, target.side, params["results_dir"], target.evidence, settings=target.settings)
+        engine = engine_of(params, module.run_command, target)
+        matrix = Matrix(
+            plan, target.side, params["results_dir"], target.evidence, settings=target.settings, engine=engine
+        )
         result = matrix.run(params["resume"], params["run_id"], params["slice_seconds"])
     except Failure as failure:
         fail_module(module, failure, **{**NOTHING, "ok": False})

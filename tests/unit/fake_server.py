@@ -45,6 +45,7 @@ class Settings:
     ending: str = ""  # how a connection ends after a stream: close, http_1.0, until_eof, silent, or a number of streams
     api_key: str = ""
     version: str = "0.5.15.post1"
+    model_path: str = "/models/fake"
 
 
 class Server:
@@ -104,7 +105,7 @@ class Server:
             self.tokenized += 1
             plain(writer, 200, {"tokens": [1] * self.tokens(json.loads(body).get(key, ""))})
         elif path == "/server_info":
-            plain(writer, 200, {"version": self.settings.version, "model_path": "/models/fake"})
+            plain(writer, 200, {"version": self.settings.version, "model_path": self.settings.model_path})
         elif path == "/v1/loads":
             plain(writer, 200, {"loads": [{"dp_rank": 0, "num_running_reqs": running, "num_waiting_reqs": 0}]})
         elif path == "/flush_cache" and method == "POST":
@@ -143,6 +144,7 @@ class Server:
         sampling = body.get("sampling_params") or {}
         wanted = sampling.get("max_new_tokens") or body.get("max_tokens") or body.get("max_completion_tokens")
         text = body.get("text") or body.get("prompt") or body["messages"][0]["content"]
+        text = text if isinstance(text, str) else "".join(part.get("text", "") for part in text)
         fault = s.fault if s.fault and (number + 1) % s.fault_every == 0 and wanted > 1 else ""
         if fault == "http_500":
             plain(writer, 500, {"object": "error", "message": "internal", "code": 500})

@@ -86,7 +86,23 @@ def test_without_proof_it_is_only_noted(target):
     assert (found["listener_owned"], found["invocation_id"]) == ("no", "a" * 32)
 
 
-@pytest.mark.parametrize(("environment", "simulated"), [({}, False), ({"SGLANG_SIMULATE_ACC_LEN": "4"}, True)])
+@pytest.mark.parametrize(
+    ("environment", "simulated"),
+    [
+        ({}, False),
+        ({"SGLANG_SIMULATE_ACC_LEN": "4"}, True),
+        ({"SGLANG_SIMULATE_ACC_LEN": "0.5"}, True),
+        ({"SIMULATE_ACC_LEN": "4"}, True),
+        ({"SGLANG_SIMULATE_UNIFORM_EXPERTS": "1"}, True),
+        ({"SGLANG_SIMULATE_ROUND_ROBIN_EXPERTS": "true"}, True),
+        ({"SGLANG_DSPARK_SIMULATE_FOLD": "1"}, True),
+        # Switched off, or a way of doing what is not done.
+        ({"SGLANG_SIMULATE_ACC_LEN": "-1"}, False),
+        ({"SGLANG_SIMULATE_ACC_LEN": "0.0"}, False),
+        ({"SGLANG_SIMULATE_UNIFORM_EXPERTS": "false"}, False),
+        ({"SGLANG_SIMULATE_ACC_METHOD": "match-expected", "SGLANG_SIMULATE_ACC_TOKEN_MODE": "fixed"}, False),
+    ],
+)
 def test_made_up_acceptance_shows_in_the_unit_where_the_process_is_hidden(target, monkeypatch, environment, simulated):
     monkeypatch.setattr(_benchmark_target._evidence, "read_environ", lambda *words: None)
     assert target(environment=environment).evidence()["simulated_acceptance"] is simulated

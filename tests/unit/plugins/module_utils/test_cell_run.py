@@ -17,7 +17,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import (
     Learnt,
     ServerLoad,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._engine import timed_sample
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
+from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load
 from ansible_collections.llmops.sglang.plugins.module_utils._metrics_text import metric_sums
 from ansible_collections.llmops.sglang.plugins.module_utils._prompt_text import PromptText
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
@@ -37,7 +39,7 @@ def short_waits(monkeypatch):
 
 
 @contextlib.contextmanager
-def cell(plan=None, evidence=None, settings=None, learnt=None, **server):
+def cell(plan=None, evidence=None, settings=None, learnt=None, engine=None, **server):
     """A function that measures one cell on a fake server, and the server."""
     fake = FakeServer(**{"ttft": 0.02, "step": 0.005, **server})
     try:
@@ -49,6 +51,7 @@ def cell(plan=None, evidence=None, settings=None, learnt=None, **server):
             lambda name: PromptText(name, f"salt {next(salts)}"),
             learnt or Learnt(),
             lambda: dict(next(records)),
+            engine,
         )
         yield lambda: runner.measure(plan or CellPlan(60, 2, 1, 8, 2)), fake
     finally:
@@ -213,6 +216,48 @@ def test_nobody_there():
         fake.close()
         found = measure()[0]
     assert found["reasons"] == ["errors"] and found["errors"] == {"refused": 8}
+
+
+class OtherClient:
+    """A load client that answers all requests of a cell, with as many tokens as it is told."""
+
+    def __init__(self, tokens=33, error=""):
+        self.tokens, self.error, self.jobs, self.seen = tokens, error, [], []
+
+    def measure(self, job, beside):
+        self.jobs.append(job)
+        samples = [timed_sample(n, 0.1, [(0.02, None)] * 8, self.tokens) for n in range(len(job.prompts))]
+        for sample in samples[:2]:
+            sample.error = self.error
+        return Load(samples=samples, span=2.0, watched=False)
+
+
+def test_another_client_makes_the_load_and_nothing_else():
+    client = OtherClient()
+    with cell(engine=client, metrics=True) as (measure, fake):
+        found, rows = measure()
+        truth = fake.truth()
+    assert (found["valid"], found["output_tokens_per_second"]) == (True, 8 * 33 / 2)
+    (job,) = client.jobs
+    assert (job.api, job.streams, job.max_tokens, job.ignore_eos) == ("chat", 2, 33, True)
+    assert len(set(job.prompts)) == len(job.prompts) == 8
+    # Template, fitting and warm-up are the own generator's; the prompts of the load are sent by nobody else.
+    assert truth["requests"] and not {row["text"] for row in truth["requests"]} & {text[:80] for text in job.prompts}
+    # No request of the load reached the server: its counters tell of none, and the acceptance stays unknown.
+    assert found["acceptance_source"] == "unknown" and len(rows) == 8
+
+
+def test_what_another_client_takes_for_a_success_is_none():
+    """It sees no error within a stream, which shows as an answer that is too short."""
+    assert reasons(engine=OtherClient(tokens=32)) == ["short_outputs"]
+    assert reasons(engine=OtherClient(tokens=32), settings={"ignore_eos": False}) == []
+    assert reasons(engine=OtherClient(error="reset")) == ["errors"]
+
+
+@pytest.mark.parametrize("warmup", [0, 2])
+def test_another_client_is_not_believed_where_the_server_does_not_count(warmup):
+    """It would take what it is not told for max_tokens."""
+    assert reasons(engine=OtherClient(), plan=CellPlan(60, 2, 1, 8, warmup), usage="none") == ["no_usage"]
 
 
 def test_metrics_are_summed_over_data_ranks_and_taken_once_of_tensor_ranks():

@@ -249,7 +249,7 @@ def test_a_task_that_swallows_a_cancellation_is_ended_all_the_same():
     async def scenario():
         task = asyncio.ensure_future(deaf())
         await asyncio.sleep(0)
-        await asyncio.wait_for(_load_generator._end([task]), 10)
+        await asyncio.wait_for(_load_generator.end_all([task]), 10)
         return task.cancelled()
 
     assert asyncio.run(scenario())

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import socket
+import sys
 
 import pytest
 
@@ -100,7 +101,11 @@ def test_check_mode_sends_nothing(run, server):
 @pytest.mark.parametrize(
     ("options", "failure_class", "said"),
     [
-        ({"engine": "guidellm"}, "missing_dependency", "'guidellm'"),
+        ({"engine": "guidellm"}, "missing_dependency", "engine_python"),
+        ({"engine": "guidellm", "engine_python": sys.executable}, "missing_dependency", "no GuideLLM"),
+        ({"engine": "sglang"}, "missing_dependency", "engine_python"),
+        ({"engine": "sglang", "engine_python": "/nowhere/python"}, "missing_dependency", "/nowhere/python"),
+        ({"engine": "sglang", "engine_python": sys.executable}, "missing_dependency", "an SGLang"),
         ({"require_evidence": True}, "no_such_unit", "'require_evidence: false'"),
         ({"use_proxy": True}, "bad_request", "use_proxy"),
         ({"contexts": []}, "bad_request", "contexts"),

@@ -1,0 +1,328 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Load clients of others: how they are found and called, and what is made of the results that they really wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import statistics
+import sys
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _cell, _engine
+from ansible_collections.llmops.sglang.plugins.module_utils._engine import EngineRunner, Job
+from ansible_collections.llmops.sglang.plugins.module_utils._engine_guidellm import GuidellmClient, read_report
+from ansible_collections.llmops.sglang.plugins.module_utils._engine_sglang import SglangClient
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
+from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load
+
+FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "engines"
+SGLANG = json.loads((FIXTURES / "sglang_results.json").read_text(encoding="utf-8"))
+GUIDELLM = json.loads((FIXTURES / "guidellm_reports.json").read_text(encoding="utf-8"))
+HELP = (FIXTURES / "sglang_help.txt").read_text(encoding="utf-8")
+KEY = "sk-the-secret"
+
+
+def job(**fields):
+    asked = {
+        "api": "chat",
+        "model": "fake",
+        "prompts": [f"prompt {n}" for n in range(8)],
+        "max_tokens": 33,
+        "temperature": 0.0,
+    }
+    asked.update({"ignore_eos": True, "streams": 2, "rate": None, "arrival": "poisson", "seed": 1, "timeout": 60.0})
+    return Job(**{**asked, **fields})
+
+
+class Host:
+    """A host whose commands are answered by hand; ``clients`` maps a word of the command to its help (or its failure)."""
+
+    def __init__(self, environment, clients, result=None):
+        self.environment, self.clients, self.result = environment, clients, result
+        self.calls = []
+        extensions = environment / "sglang" / "srt" / "rust_extensions"
+        extensions.mkdir(parents=True, exist_ok=True)
+        (environment / "sglang" / "launch_server.py").write_text("")
+        (extensions / "_bench.cpython-311-x86_64-linux-gnu.so").write_text("")
+
+    def run(self, words, environ_update=None, check_rc=False, **dummy):
+        self.calls.append((words, environ_update or {}))
+        if "-I" in words and "metadata" in " ".join(words):
+            stamp = f"{self.environment}/sglang/launch_server.py 1"
+            return 0, f"llmops-sglang {json.dumps(['0.5.23', stamp])}\n", ""
+        if "--version" in words:
+            return self.clients.get("guidellm", (1, "", "No module named guidellm"))
+        if "--help" in words:
+            return next((answer for name, answer in self.clients.items() if name in " ".join(words)), (1, "", "gone"))
+        return self.result(words)
+
+    @property
+    def last(self):
+        return self.calls[-1]
+
+
+@pytest.fixture
+def host(tmp_path):
+    def make(clients=None, result=None):
+        return Host(tmp_path / "site-packages", {"_bench": (0, HELP, "")} if clients is None else clients, result)
+
+    return make
+
+
+def sglang(host, url="http://127.0.0.1:30000", environ=None, tokenizer="/models/m", api_key=None):
+    server = endpoint(url, api_key, {})
+    return SglangClient(host.run, sys.executable, environ or {}, server, tokenizer)
+
+
+def guidellm(host, api_key=None, tokenizer="/models/m"):
+    server = endpoint("http://127.0.0.1:30000", api_key, {})
+    return GuidellmClient(host.run, ["/opt/g/bin/guidellm"], server, tokenizer)
+
+
+def write_result(recorded):
+    """What the client of SGLang does: a line in the file that it is told."""
+
+    def client(words):
+        with open(words[words.index("--output-file") + 1], "w", encoding="utf-8") as handle:
+            handle.write(json.dumps(recorded) + "\n")
+        return 0, "", ""
+
+    return client
+
+
+def measured(recorded, host, **fields):
+    """The measures of a cell that was run with a client that leaves RECORDED."""
+    made = host(result=write_result(recorded))
+    load = EngineRunner(sglang(made), made.run).measure(job(**fields))
+    return _cell.measures(load, 33)
+
+
+def test_a_chat_cell_of_the_compiled_client(host):
+    recorded = SGLANG["chat"]
+    found = measured(recorded, host)
+    assert (found["requests"], found["succeeded"], found["errors"], found["short_outputs"]) == (8, 8, {}, 0)
+    assert found["ttft_ms"]["mean"] == pytest.approx(recorded["mean_ttft_ms"], abs=0.001)
+    assert found["tpot_ms"]["mean"] == pytest.approx(recorded["mean_tpot_ms"], rel=0.02)
+    assert found["chunk_gap_ms"]["mean"] == pytest.approx(recorded["mean_itl_ms"], abs=0.001)
+    assert found["output_tokens_per_second"] == pytest.approx(recorded["output_throughput"], abs=0.001)
+    assert found["tpot_basis"] == "after_first_token"
+    # What it does not tell is not known.
+    assert found["steady_tokens_per_second"] is None and found["prompt_tokens"]["mean"] is None
+    assert found["ttfo_ms"]["mean"] is None and found["dispatch_delay_ms"]["mean"] is None
+    assert found["client"]["saturated"] is None and found["client"]["loop_lag_p99_ms"] is None
+    assert found["finish_reasons"] == {}
+
+
+def test_a_cell_of_the_native_route_has_its_chunks_back(host):
+    """There the client spreads each gap over the tokens of its chunk: 5 tokens, then 1, 7, 2, 6 again and again."""
+    recorded = SGLANG["native"]
+    found = measured(recorded, host, api="generate")
+    assert found["tpot_basis"] == "after_first_chunk"
+    # Eight chunks behind the first one of each of eight requests: 28 tokens.
+    assert found["chunk_gap_ms"]["n"] == 8 * 8
+    took = statistics.mean(sum(itls) for itls in recorded["itls"]) * 1000
+    assert found["chunk_gap_ms"]["mean"] == pytest.approx(took / 8, abs=0.001)
+    assert found["tpot_ms"]["mean"] == pytest.approx(took / 28, abs=0.001)
+
+
+def test_the_python_client_writes_the_same(host):
+    recorded = SGLANG["python_client"]
+    found = measured(recorded, host)
+    assert found["succeeded"] == 8
+    assert found["ttft_ms"]["mean"] == pytest.approx(recorded["mean_ttft_ms"], abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("name", "errors", "short"),
+    [
+        ("empty", {"no_token": 2}, 0),
+        ("drop", {"reset": 2}, 0),
+        ("http_500", {"http_error": 2}, 0),
+        # It does not see this one: it shows as an answer that is too short.
+        ("in_band_error", {}, 2),
+        # Nor this one at all: whether the server counts is seen before.
+        ("no_usage", {}, 0),
+    ],
+)
+def test_failures_that_the_compiled_client_saw_and_did_not_see(host, name, errors, short):
+    found = measured(SGLANG[name], host)
+    assert (found["errors"], found["short_outputs"]) == (errors, short)
+    assert found["succeeded"] == 8 - sum(errors.values())
+    assert set(found["error_samples"]) == set(errors)
+
+
+@pytest.mark.parametrize(
+    ("api", "backend"), [("chat", "sglang-oai-chat"), ("completions", "sglang-oai"), ("generate", "sglang")]
+)
+def test_the_command_of_the_compiled_client(host, tmp_path, api, backend):
+    made = host()
+    client = sglang(made, environ={"PYTHONPATH": "/opt", "INVOCATION_ID": "a", "HF_HUB_OFFLINE": "0"}, api_key=KEY)
+    words, environ = client.command(job(api=api, streams=8, ignore_eos=False), str(tmp_path))
+    said = " ".join(words)
+    assert client.client == "_bench.cpython-311-x86_64-linux-gnu.so" and client.version == "0.5.23"
+    assert f"--backend {backend} --base-url http://127.0.0.1:30000" in said and "--max-concurrency 8" in said
+    assert "--tokenizer /models/m" in said and "--warmup-requests 0" in said and "--disable-retokenize" in said
+    assert "--disable-ignore-eos" in said
+    assert ("continuous_usage_stats" in said) is (api != "generate")
+    assert KEY not in said and environ["OPENAI_API_KEY"] == KEY
+    assert environ["HF_HUB_OFFLINE"] == "1" and environ["PYTHONPATH"] == "/opt" and "INVOCATION_ID" not in environ
+    file = words[words.index("--dataset-path") + 1]
+    turns = json.loads(pathlib.Path(file).read_text(encoding="utf-8"))
+    assert [one["conversations"][0]["value"] for one in turns] == [f"prompt {n}" for n in range(8)]
+    assert all(len(one["conversations"]) == 2 for one in turns) and os.stat(file).st_mode & 0o077 == 0
+
+
+def test_an_open_loop_has_a_rate_and_no_streams(host, tmp_path):
+    words, dummy = sglang(host()).command(job(streams=None, rate=4.0), str(tmp_path))
+    assert "--request-rate 4.0" in " ".join(words) and "--max-concurrency" not in words
+
+
+def test_a_client_that_does_not_load_is_passed_over(host):
+    made = host({"_bench": (1, "", "ImportError: wrong ELF class"), "sglang.benchmark.serving": (0, HELP, "")})
+    client = sglang(made)
+    assert client.client == "sglang.benchmark.serving" and client.words[1:] == ["-m", "sglang.benchmark.serving"]
+    assert any("Python client" in caveat for caveat in client.caveats)
+    assert not any("Python client" in caveat for caveat in sglang(host()).caveats)
+
+
+def test_a_client_without_an_option_that_is_needed_is_passed_over(host):
+    made = host({"_bench": (0, HELP.replace("--output-details", "--details"), "")})
+    with pytest.raises(Failure) as caught:
+        sglang(made)
+    assert caught.value.failure_class == "missing_dependency"
+    assert "lacks --output-details" in caught.value.msg and "sglang.bench_serving: gone" in caught.value.msg
+
+
+def test_what_a_client_is_known_to_get_wrong_is_told(host):
+    made = host()
+    client = sglang(made)
+    client.check("chat", "closed", "poisson")
+    client.check("chat", "closed", "poisson")
+    told = EngineRunner(client, made.run).described
+    assert (told["name"], told["version"]) == ("sglang", "0.5.23")
+    assert len([caveat for caveat in told["caveats"] if "first chunk" in caveat]) == 1
+    assert any("error within a stream" in caveat for caveat in told["caveats"])
+
+
+@pytest.mark.parametrize("engine", [sglang, guidellm])
+def test_a_client_with_no_result_is_named_with_its_last_words(host, engine):
+    made = host(
+        {"_bench": (0, HELP, ""), "guidellm": (0, "guidellm version: 0.8.1", "")},
+        result=lambda words: (1, "", "ValueError: the tokenizer is gone"),
+    )
+    with pytest.raises(Failure) as caught:
+        EngineRunner(engine(made), made.run).measure(job())
+    assert caught.value.failure_class == "missing_dependency" and "the tokenizer is gone" in caught.value.msg
+
+
+def test_a_client_that_does_not_end_is_cut(host):
+    made = host(result=lambda words: (124, "", ""))
+    load = EngineRunner(sglang(made), made.run).measure(job(timeout=10.0))
+    assert made.last[0][:4] == ["timeout", "-k", "10", "310"]
+    assert load.timed_out and _cell.measures(load, 33)["errors"] == {"timeout": 8}
+
+
+def test_its_files_are_gone_afterwards_and_others_run_beside_it(host, tmp_path, monkeypatch):
+    monkeypatch.setattr(_engine.tempfile, "tempdir", str(tmp_path))
+    made = host(result=write_result(SGLANG["chat"]))
+    looks = []
+
+    async def look(load: Load):
+        looks.append(load.max_in_flight)
+
+    EngineRunner(sglang(made), made.run).measure(job(), [look])
+    assert looks == [2] and not list(tmp_path.glob("llmops-sglang-engine-*"))
+
+
+def test_tls_is_left_to_the_own_generator(host):
+    with pytest.raises(Failure) as caught:
+        sglang(host(), url="https://127.0.0.1:30000")
+    assert caught.value.failure_class == "bad_request" and "builtin" in caught.value.msg
+
+
+def test_the_arrivals_that_a_client_does_not_know_are_refused(host):
+    with pytest.raises(Failure) as caught:
+        sglang(host()).check("chat", "open", "constant")
+    assert caught.value.failure_class == "bad_request"
+
+
+GUIDE = {"guidellm": (0, "guidellm version: 0.8.1\n", "")}
+
+
+def of_guidellm(name, **fields):
+    samples, span = read_report(GUIDELLM[name], job(**fields))
+    return _cell.measures(Load(samples=samples, span=span, watched=False), 33)
+
+
+def test_a_cell_of_guidellm():
+    found, rows = of_guidellm("ok"), GUIDELLM["ok"]["benchmarks"][0]["requests"]["successful"]
+    assert (found["succeeded"], found["errors"], found["short_outputs"]) == (8, {}, 0)
+    assert found["ttft_ms"]["mean"] == pytest.approx(
+        statistics.mean(r["time_to_first_token_ms"] for r in rows), abs=0.01
+    )
+    # Its "inter token latency" is what is a time a token here; its own "time per output token" holds the first token too.
+    assert found["tpot_ms"]["mean"] == pytest.approx(
+        statistics.mean(r["inter_token_latency_ms"] for r in rows), abs=0.01
+    )
+    assert found["chunk_gap_ms"]["mean"] is None and found["prompt_tokens"]["mean"] == 87
+    assert found["output_tokens_per_second"] == pytest.approx(264 / 1.4, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "errors"), [("empty", {"no_token": 2}), ("drop", {"reset": 2}), ("in_band_error", {"in_band_error": 2})]
+)
+def test_failures_that_guidellm_saw(name, errors):
+    found = of_guidellm(name)
+    assert (found["errors"], found["succeeded"]) == (errors, 6)
+
+
+def test_an_open_loop_of_guidellm_counts_from_the_scheduled_time():
+    rows = GUIDELLM["poisson"]["benchmarks"][0]["requests"]["successful"]
+    due = [
+        1000 * (r["info"]["timings"]["first_token_iteration"] - r["info"]["timings"]["targeted_start"]) for r in rows
+    ]
+    assert of_guidellm("poisson", streams=None, rate=20.0)["ttft_ms"]["mean"] == pytest.approx(
+        statistics.mean(due), abs=0.01
+    )
+
+
+def test_the_configuration_of_guidellm(host, tmp_path):
+    client = guidellm(host(GUIDE), api_key=KEY)
+    words, environ = client.command(job(streams=8, timeout=90.0), str(tmp_path))
+    assert words[:3] == ["/opt/g/bin/guidellm", "run", "-c"] and KEY not in " ".join(words)
+    spec = json.loads(pathlib.Path(words[3]).read_text(encoding="utf-8"))["spec"]
+    assert os.stat(words[3]).st_mode & 0o077 == 0
+    assert spec["profile"] == {"kind": "concurrent", "streams": [8]}
+    assert spec["constraints"][0] == {"kind": "max_requests", "count": 8} and spec["constraints"][1]["seconds"] == 90
+    assert spec["backend"]["api_key"] == KEY and spec["backend"]["max_tokens"] == 33
+    assert spec["backend"]["extras"]["body"]["stream_options"]["continuous_usage_stats"] is True
+    rows = [json.loads(line) for line in pathlib.Path(spec["data"][0]["path"]).read_text(encoding="utf-8").splitlines()]
+    assert [row["prompt"] for row in rows] == [f"prompt {n}" for n in range(8)]
+    assert environ["HF_HUB_OFFLINE"] == "1"
+    open_loop = tmp_path / "open"
+    open_loop.mkdir()
+    words, environ = client.command(job(streams=None, rate=4.0, arrival="constant"), str(open_loop))
+    spec = json.loads(pathlib.Path(words[3]).read_text(encoding="utf-8"))["spec"]
+    assert spec["profile"] == {"kind": "constant", "rate": [4.0]}
+
+
+@pytest.mark.parametrize("answer", [(0, "guidellm version: 0.6.2\n", ""), (127, "", "not found"), (0, "what?", "")])
+def test_another_guidellm_is_refused(host, answer):
+    with pytest.raises(Failure) as caught:
+        guidellm(host({"guidellm": answer}))
+    assert caught.value.failure_class == "missing_dependency" and "0.8.1" in caught.value.msg
+
+
+def test_a_report_of_another_version_is_no_result():
+    assert read_report({**GUIDELLM["ok"], "metadata": {"version": 3}}, job()) is None
+
+
+def test_guidellm_does_not_know_the_native_route(host):
+    with pytest.raises(Failure) as caught:
+        guidellm(host(GUIDE)).check("generate", "closed", "poisson")
+    assert caught.value.failure_class == "bad_request"
