@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import re
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._installed import installed_sglang
 
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 
@@ -53,7 +53,9 @@ def find_sglang(run_command: RunCommand, python: str, environment: t.Mapping[str
     if rc == 0 and match:
         version, stamp = json.loads(match.group(1))
     else:
-        version, stamp = _version_beside(python), ""
+        # It may be another machine's, in an image; its files tell the version all the same.
+        beside = installed_sglang(python, pythonpath)
+        version, stamp = beside.version if beside else None, ""
         if version is None:
             said = " ".join(err.split())[-300:] or f"exit status {rc}"
             raise Failure(
@@ -74,13 +76,3 @@ def missing_interpreter(python: str) -> Failure:
         "unit_invalid",
         f"The interpreter '{python}' does not exist on this host: install the server there or correct 'python'.",
     )
-
-
-def _version_beside(python: str) -> t.Optional[str]:
-    """The version by the name of the metadata directory beside an interpreter that cannot run here."""
-    root = os.path.dirname(os.path.dirname(python))
-    for path in sorted(glob.glob(os.path.join(root, "lib*", "python3*", "*-packages", "sglang-*.dist-info"))):
-        match = re.fullmatch(r"sglang-(.+)\.dist-info", os.path.basename(path))
-        if match:
-            return match.group(1)
-    return None
