@@ -20,10 +20,19 @@ _STATUSES = ("not_run", "failed", "refused", "passed")
 # Module results must stay below 64 kB: with many tasks less code is shown, and at last fewer tasks.
 _CODE_SHOWN = (2000, 1000, 400, 100, 0)
 _BUDGET = 48000
+# So many requests in a row that ran into their time limit, and no further one is sent.
+_UNANSWERED = 3
 
 
 class NotAnswered(Exception):
-    """The server gave no answer that could be judged; the text says why."""
+    """The server gave no answer that could be judged; the text says why.
+
+    :arg in_vain: whether all of the time limit was waited for nothing.
+    """
+
+    def __init__(self, why: str, in_vain: bool = False) -> None:
+        super().__init__(why)
+        self.in_vain = in_vain
 
 
 @dataclass
@@ -45,6 +54,8 @@ class Outcome:
     code: t.Optional[str] = None
     seconds: float = 0.0
     completion_tokens: t.Optional[int] = None
+    run_seconds: float = 0.0
+    contained: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -76,7 +87,9 @@ class TaskReport:
             "samples": len(self.outcomes),
             "samples_passed": sum(outcome.status == "passed" for outcome in self.outcomes),
             "seconds": round(sum(outcome.seconds for outcome in timed), 3),
+            "run_seconds": round(sum(outcome.run_seconds for outcome in timed), 3),
             "completion_tokens": sum(outcome.completion_tokens or 0 for outcome in timed),
+            "contained": sorted({word for outcome in self.outcomes for word in outcome.contained}),
         }
 
 
@@ -86,11 +99,31 @@ def evaluate(
     judge: t.Callable[[CodingTask, str], Verdict],
     samples: int = 1,
 ) -> list[TaskReport]:
-    """Every task asked *samples* times.
+    """Every task asked *samples* times; the rest is not asked where the server seems to have gone.
 
     :arg ask: the model's answer to a prompt; raises :class:`NotAnswered`.
     """
-    return [TaskReport(task, [_one(task, ask, judge) for dummy in range(samples)]) for task in tasks]
+    patient = _Patience(ask)
+    return [TaskReport(task, [_one(task, patient, judge) for dummy in range(samples)]) for task in tasks]
+
+
+class _Patience:
+    """Asks until the server has let some requests in a row wait for nothing."""
+
+    def __init__(self, ask: t.Callable[[str], Answer]) -> None:
+        self._ask = ask
+        self._in_vain: list[str] = []
+
+    def __call__(self, prompt: str) -> Answer:
+        if len(self._in_vain) >= _UNANSWERED:
+            raise NotAnswered(f"not asked, after {_UNANSWERED} requests in vain: {self._in_vain[-1]}")
+        try:
+            answer = self._ask(prompt)
+        except NotAnswered as exc:
+            self._in_vain = [*self._in_vain, str(exc)] if exc.in_vain else []
+            raise
+        self._in_vain = []
+        return answer
 
 
 def _one(task: CodingTask, ask: t.Callable[[str], Answer], judge: t.Callable[[CodingTask, str], Verdict]) -> Outcome:
@@ -110,6 +143,7 @@ def _one(task: CodingTask, ask: t.Callable[[str], Answer], judge: t.Callable[[Co
         if not passed and answer.finish_reason == "length":
             reason += " (the answer was cut at max_tokens)"
         outcome = Outcome("passed" if passed else "failed", verdict.passed, reason, code)
+        outcome.contained, outcome.run_seconds = verdict.contained, verdict.seconds
     outcome.seconds, outcome.completion_tokens = seconds, answer.completion_tokens
     return outcome
 
@@ -125,11 +159,15 @@ def _why_no_code(answer: Answer) -> str:
 def summary(reports: t.Sequence[TaskReport]) -> dict[str, t.Any]:
     """The module's result: tasks, counts, and a rate only where every task was run."""
     counts = {status: sum(report.worst.status == status for report in reports) for status in _STATUSES}
+    answers = [outcome for report in reports for outcome in report.outcomes if outcome.completion_tokens]
+    seconds = sum(outcome.seconds for outcome in answers)
+    tokens = sum(outcome.completion_tokens or 0 for outcome in answers)
     return {
         **_shown_tasks(reports),
         **{f"tasks_{status}": counts[status] for status in _STATUSES},
         "tasks_total": len(reports),
         "ok": not counts["not_run"],
+        "output_tokens_per_second": round(tokens / seconds, 2) if seconds else None,
         "pass_rate": None if counts["not_run"] or not reports else round(counts["passed"] / len(reports), 4),
     }
 

@@ -13,8 +13,9 @@ import typing as t
 import uuid
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _endpoint, _evidence
+from ansible_collections.llmops.sglang.plugins.module_utils._built_in_tasks import BUILT_IN
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_eval import Answer, NotAnswered, TaskReport
-from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import BUILT_IN, CodingTask, parse_tasks
+from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import CodingTask, parse_tasks, select
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, missing_dependency
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import owner_at
@@ -94,7 +95,7 @@ class CodingServer:
             body.setdefault("model", self._model_name())
             decoded = self._client.json("POST", "/v1/chat/completions", body, timeout=self._params["request_timeout"])
         except HttpError as exc:
-            raise NotAnswered(f"{exc.kind}: {exc.msg}") from exc
+            raise NotAnswered(f"{exc.kind}: {exc.msg}", in_vain=exc.kind == "timeout") from exc
         return answer_of(decoded)
 
     def _model_name(self) -> str:
@@ -125,18 +126,21 @@ def answer_of(decoded: t.Any) -> Answer:
 
 
 def chosen_tasks(params: t.Mapping[str, t.Any]) -> list[CodingTask]:
-    """The user's tasks, else the built-in ones.
+    """The user's tasks, else the built-in ones; those of them that the option ``task_names`` names.
 
     :raises Failure: ``bad_request`` if they cannot be used.
     """
     for name in ("max_tokens", "samples", "request_timeout", "task_timeout"):
-        if params[name] <= 0:
+        # Not "<= 0": that holds for no comparison with NaN.
+        if not params[name] > 0:
             raise Failure("bad_request", f"The option '{name}' must be above 0, not {params[name]}.")
     if params["tasks"] is not None:
-        return parse_tasks(params["tasks"], "the option 'tasks'")
-    if params["tasks_file"]:
-        return parse_tasks(_read(params["tasks_file"]), f"the file '{params['tasks_file']}'")
-    return list(BUILT_IN)
+        tasks: t.Sequence[CodingTask] = parse_tasks(params["tasks"], "the option 'tasks'")
+    elif params["tasks_file"]:
+        tasks = parse_tasks(_read(params["tasks_file"]), f"the file '{params['tasks_file']}'")
+    else:
+        tasks = BUILT_IN
+    return select(tasks, params["task_names"])
 
 
 def _read(path: str) -> t.Any:
@@ -179,7 +183,7 @@ def write_record(
         "finished_at": now,
         "options": {
             key: params[key]
-            for key in ("max_tokens", "temperature", "samples", "extra_body", "task_timeout", "memory_max")
+            for key in ("max_tokens", "temperature", "samples", "extra_body", "task_timeout", "memory_max", "task_names")
         },
         **{key: result[key] for key in result if key not in ("tasks", "evidence")},
         "evidence_before": result["evidence"],

@@ -16,7 +16,11 @@ RunCommand = t.Callable[..., "tuple[int, str, str]"]
 
 # The distribution's interpreter: one from a home directory is hidden in there.
 _INTERPRETERS = ("/usr/bin/python3", "/usr/libexec/platform-python")
-_OUTPUT_BYTES = 1024 * 1024
+# What the runner passes on at most, with every byte of it escaped.
+_OUTPUT_BYTES = 8 * 1024 * 1024
+# The runner ends a program at its time limit, which begins when the program does. These are for one that disarms the runner,
+# and for a service manager that does not answer.
+_WATCHER_SECONDS = 10
 _START_SECONDS = 20
 # Threads and processes that a program may have.
 PROCESSES = 32
@@ -48,7 +52,8 @@ _PROPERTIES = (
     "PrivateUsers=yes",
     "ProtectProc=invisible",
     "ProcSubset=pid",
-    "InaccessiblePaths=-/dev/shm",
+    # Not even a private place to write in: its size would have no limit.
+    "InaccessiblePaths=-/dev/shm -/tmp -/var/tmp",
     "NoNewPrivileges=yes",
     "RestrictRealtime=yes",
     "RestrictSUIDSGID=yes",
@@ -57,14 +62,17 @@ _PROPERTIES = (
     "KeyringMode=private",
     "SystemCallArchitectures=native",
     "SystemCallFilter=@system-service",
-    "SystemCallFilter=~@network-io @privileged @resources @mount @debug kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo "
-    "pidfd_send_signal",
+    # @aio holds io_uring, which opens sockets past any filter; the last ones hold memory that no resource limit counts.
+    "SystemCallFilter=~@network-io @privileged @resources @mount @debug @aio kill tkill tgkill rt_sigqueueinfo "
+    "rt_tgsigqueueinfo pidfd_send_signal userfaultfd memfd_create mq_open shmget msgget semget",
     "SystemCallErrorNumber=EPERM",
     "UMask=0077",
     "KillSignal=SIGKILL",
     "TimeoutStopSec=5",
     "LimitCORE=0",
     "LimitNOFILE=128",
+    "LimitFSIZE=1M",
+    "LimitMEMLOCK=0",
     f"TasksMax={PROCESSES}",
     "MemorySwapMax=0",
     "CPUQuota=100%",
@@ -115,7 +123,7 @@ class Sandbox:
         self._python = next((path for path in _INTERPRETERS if os.path.exists(path)), None)
 
     def run(self, program: str, text: str, seconds: float) -> tuple[str, str]:
-        """What *program* printed within *seconds*, at most 1 MiB, and what the sandbox itself had to say."""
+        """What *program* printed, and what the sandbox itself had to say; *seconds* is the time that it needs at most."""
         if self._python is None:
             raise Failure(
                 "sandbox_unavailable",
@@ -123,7 +131,7 @@ class Sandbox:
             )
         command = [self._python, "-I", "-S", "-c", program]
         inner = [*self._systemd_run(seconds), *command] if self.kind == "systemd" else ["env", "-i", *command]
-        limit = seconds + (_START_SECONDS if self.kind == "systemd" else 0)
+        limit = seconds + _WATCHER_SECONDS + _START_SECONDS
         pipeline = ["sh", "-c", _PIPELINE, "sh", self._python, _LIMITER, *inner]
         status, out, err = self._run_command(
             ["timeout", "-k", "2", f"{limit:g}", *pipeline],
@@ -155,7 +163,7 @@ class Sandbox:
             *_PROPERTIES,
             *(() if user else _SYSTEM_PROPERTIES),
             *((f"InaccessiblePaths=-{home}",) if len(home) > 1 else ()),
-            f"RuntimeMaxSec={seconds:g}",
+            f"RuntimeMaxSec={seconds + _WATCHER_SECONDS:g}",
             f"MemoryMax={self.memory}",
             f"LimitAS={self.memory}",
             f"LimitCPU={int(seconds) + 1}",

@@ -9,14 +9,18 @@ DOCUMENTATION = r"""
 module: coding_eval
 short_description: Let a served model write small programs, and run them
 description:
-  - Asks the server for a few functions and calls each with cases that the model has not seen. It is a smoke test of the whole
-    path, drafting and template included; a handful of tasks cannot resolve a small loss of quality.
-  - A server that does not answer makes a task V(not_run), never V(failed), and RV(ok) false.
+  - Asks the server for some functions, from easy to hard, and calls each with cases that the model has not seen. It is a smoke
+    test of the whole path, drafting and template included; so few tasks cannot resolve a small loss of quality.
+  - A server that does not answer makes a task V(not_run), never V(failed), and RV(ok) false. After three requests in a row that
+    ran into O(request_timeout) no further one is sent.
   - Generated code is hostile until shown otherwise. It runs in a transient systemd unit without network, with a read-only
-    system and limits of memory, processes and time; as root with a user of its own, else under the manager of the user in a
-    process namespace of its own. Before anything is asked, a program tries to break out; where it can, or where the sandbox
-    does not start, the task fails with RV(failure_class=sandbox_unavailable). The program only prints what its function returned; the values
-    that are expected never reach it, and are compared by type and value outside.
+    system, no place to write in, and limits of memory, processes, files and time, those of the control group and resource
+    limits alike; as root with a user of its own, else under the manager of the user in a process namespace of its own. Before
+    anything is asked, a program tries to break out; where it can, or where the sandbox does not start, the task fails with
+    RV(failure_class=sandbox_unavailable).
+  - The program only prints what its function returned. The values that are expected never reach it; they are compared outside,
+    by type and value, so that V(true) is not 1, a tuple is no list, and an object that claims to equal everything equals
+    nothing. Floating point numbers are equal within one part in 1e9.
 author:
   - llmops.sglang contributors (@llmops)
 requirements:
@@ -39,7 +43,7 @@ options:
     type: str
   tasks:
     description:
-      - Tasks to use instead of the built-in five.
+      - Tasks to use instead of the built-in ones.
     type: list
     elements: dict
     suboptions:
@@ -56,18 +60,34 @@ options:
         type: str
         required: true
       cases:
-        description: Calls, each a mapping of C(args) (list), C(kwargs) (mapping) and C(expected).
+        description: Calls, each a mapping of C(args) (list), C(kwargs) (mapping) and C(expected), of plain data.
         type: list
         elements: dict
         required: true
       timeout:
         description: Seconds for all cases of this task; without it O(task_timeout).
         type: float
+      compare:
+        description:
+          - V(exact) by type and value. With V(loose) 1 and 1.0 are equal, and a list and a tuple of the same elements;
+            V(true) and 1 are not.
+        type: str
+        choices: [exact, loose]
+        default: exact
   tasks_file:
     description:
       - File in JSON on the host that runs the module with such a list, also under the key C(tasks). A YAML file is read there as
-        well where PyYAML is installed.
+        well where PyYAML is installed. There C(!!binary) makes bytes, and C(!!set) a set.
     type: path
+  task_names:
+    description:
+      - Only these of the tasks, in this order; without it all.
+      - The built-in ones are V(is_palindrome), V(fib), V(merge_sorted), V(word_count), V(gcd), V(second_largest), V(rotate),
+        V(caesar), V(run_lengths), V(mean_and_deviation), V(roman), V(balanced), V(primes_below), V(flatten), V(varint),
+        V(spiral), V(join_intervals), V(split_csv), V(edit_distance), V(fewest_coins), V(grid_steps), V(wildcard),
+        V(task_order), V(longest_rise) and V(calculate), from easy to hard.
+    type: list
+    elements: str
   max_tokens:
     description:
       - Tokens that an answer may have.
@@ -101,12 +121,12 @@ options:
     default: systemd
   task_timeout:
     description:
-      - Seconds for all cases of a task.
+      - Seconds for all cases of a task, from the moment that its program runs.
     type: float
     default: 10
   memory_max:
     description:
-      - Memory that a program may use, such as V(256M).
+      - Memory that a program may use, such as V(256M); each of its processes as well as all together.
     type: str
     default: 256M
   label:
@@ -122,13 +142,19 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Let the model write the five built-in functions
+- name: Let the model write the built-in functions
   llmops.sglang.coding_eval:
     name: sglang
     extra_body:
       chat_template_kwargs:
         enable_thinking: false
   register: coding
+  become: true
+
+- name: Ask for a few of them only
+  llmops.sglang.coding_eval:
+    name: sglang
+    task_names: [is_palindrome, fib, merge_sorted, word_count, gcd]
   become: true
 
 - name: Fail where less than four of five passed
@@ -190,9 +216,23 @@ tasks:
     seconds:
       description: Seconds that the answers took.
       type: float
+    run_seconds:
+      description: Seconds that the programs took, the making of their sandboxes included.
+      type: float
     completion_tokens:
       description: Tokens of the answers.
       type: int
+    contained:
+      description:
+        - What kept the task's programs in, as far as that shows; empty for one that tried nothing.
+        - V(files) (it opened, wrote or changed what a stranger may not), V(network) (it made a socket), V(processes) (it started
+          processes, which are few and end with it), V(signals) (it sent signals), V(system_calls) (it called the C library, or
+          changed its limits), V(time), V(memory) and V(output) (it was ended at that limit), V(recursion) (the
+          interpreter's own limit), V(crash) (a signal ended it, without a core dump), V(leftovers) (threads and exit handlers,
+          which do not outlive the last case), V(values) (it looked for the expected values, ended early, or gave back
+          something else than one plain value a case).
+      type: list
+      elements: str
 tasks_omitted:
   description: Tasks that are in the record but not in this result, which must stay small.
   type: int
@@ -219,6 +259,10 @@ tasks_total:
   returned: always
 pass_rate:
   description: Passed of all tasks; null where any was not run.
+  type: float
+  returned: always
+output_tokens_per_second:
+  description: Tokens of all answers by the seconds that they took; null where the server counted none.
   type: float
   returned: always
 sandbox:
@@ -258,9 +302,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_eval import evaluate, summary
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_judge import check_sandbox, judge
+from ansible_collections.llmops.sglang.plugins.module_utils._coding_options import argument_spec
 from ansible_collections.llmops.sglang.plugins.module_utils._coding_server import (
     CodingServer,
     chosen_tasks,
@@ -271,34 +315,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils._failure import Fail
 from ansible_collections.llmops.sglang.plugins.module_utils._sandbox import Sandbox, bytes_of, unavailable
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
-
-TASK_OPTIONS = {
-    "name": {"type": "str", "required": True},
-    "prompt": {"type": "str", "required": True},
-    "entry_point": {"type": "str", "required": True},
-    "cases": {"type": "list", "elements": "dict", "required": True},
-    "timeout": {"type": "float"},
-}
-
-
-def argument_spec() -> dict[str, dict[str, t.Any]]:
-    return {
-        **UNIT_SPEC,
-        **CONNECTION_SPEC,
-        "model": {"type": "str"},
-        "tasks": {"type": "list", "elements": "dict", "options": TASK_OPTIONS},
-        "tasks_file": {"type": "path"},
-        "max_tokens": {"type": "int", "default": 512, "no_log": False},
-        "temperature": {"type": "float", "default": 0},
-        "extra_body": {"type": "dict", "default": {}},
-        "samples": {"type": "int", "default": 1},
-        "request_timeout": {"type": "float", "default": 300},
-        "sandbox": {"type": "str", "choices": ["systemd", "none"], "default": "systemd"},
-        "task_timeout": {"type": "float", "default": 10},
-        "memory_max": {"type": "str", "default": "256M"},
-        "label": {"type": "str", "default": ""},
-        "results_dir": {"type": "path", "default": "~/.local/state/llmops-sglang/coding"},
-    }
 
 
 def nothing(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

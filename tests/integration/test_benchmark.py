@@ -11,27 +11,8 @@ import threading
 import pytest
 
 DFLASH = "--speculative-algorithm DFLASH --speculative-draft-model-path org/draft --speculative-num-draft-tokens 8 --enable-metrics"
-# A model's answer to everything; each tries what the sandbox must not let pass.
-HOSTILE = {
-    "read the shadow file": "def f(): return open('/etc/shadow').read()",
-    "read a key of root": "def f(): return open('/root/llmops-key').read()",
-    "read the own user's key": "def f(): return open('/home/operator/llmops-key').read()",
-    "open a socket": "import socket\ndef f(): return socket.create_connection(('127.0.0.1', 22), 2) and 'in'",
-    "ask the system bus": "import socket\ndef f(): return socket.socket(socket.AF_UNIX).connect('/run/dbus/system_bus_socket') or 'in'",
-    "write outside": "def f(): return open('/etc/llmops-was-here', 'w').write('x') and 'in'",
-    "write where all may": "def f(): return open('/dev/shm/llmops-was-here', 'w').write('x') and 'in'",
-    "end other processes": "import os\ndef f(): return os.kill(1, 0) or 'in'",
-    "signal without a kill": (
-        "import fcntl, os, signal\ndef f():\n    r, w = os.pipe()\n    fcntl.fcntl(r, fcntl.F_SETOWN, VICTIM)\n"
-        "    fcntl.fcntl(r, fcntl.F_SETFL, fcntl.fcntl(r, fcntl.F_GETFL) | os.O_ASYNC)\n    os.write(w, b'x')\n    return 'tried'"
-    ),
-    "fork without end": "import os\ndef f():\n    while True:\n        try: os.fork()\n        except OSError: pass",
-    "stay behind": "import os, time\ndef f():\n    if os.fork() == 0:\n        os.setsid(); time.sleep(99)\n    return 'in' * 0",
-    "take all memory": "def f():\n    x = []\n    while True: x.append(bytearray(10 ** 7))",
-    "change the rules": "import resource\ndef f(): return resource.setrlimit(resource.RLIMIT_AS, (1 << 40, 1 << 40)) or 'in'",
-    "trace": "import ctypes\ndef f(): return ctypes.CDLL(None).ptrace(16, 1, 0, 0) == 0 and 'in'",
-    "mount": "import ctypes\ndef f(): return ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, 0) == 0 and 'in'",
-}
+# Those that the stand-in can write.
+FIVE = ["is_palindrome", "fib", "merge_sorted", "word_count", "gcd"]
 
 
 class Server:
@@ -79,7 +60,12 @@ class Server:
             )
 
     def code(self, user=None, **options):
-        options = {"results_dir": f"/tmp/coding-{user}", "base_url": f"http://127.0.0.1:{self.port}", **options}
+        options = {
+            "results_dir": f"/tmp/coding-{user}",
+            "base_url": f"http://127.0.0.1:{self.port}",
+            "task_names": FIVE,
+            **options,
+        }
         return self.module("coding_eval", user=user, **options)
 
 
@@ -160,8 +146,9 @@ def test_the_five_tasks(server, code, status):
 def test_a_stopped_server_fails_no_task(server):
     server.start()
     server.shell(f"systemctl stop {server.name}")
-    result = server.code(name=server.name)
-    assert (result["ok"], result["tasks_not_run"], result["tasks_failed"], result["pass_rate"]) == (False, 5, 0, None)
+    result = server.code(name=server.name, task_names=[])
+    assert (result["ok"], result["tasks_failed"], result["pass_rate"]) == (False, 0, None)
+    assert result["tasks_not_run"] == result["tasks_total"] >= 20
     assert not result["failed"]
 
 
@@ -194,47 +181,6 @@ def test_programs_of_another_process_are_not_the_units(server):
     own = server.module("server_info", name=server.name)
     assert (own["conflicts"], own["evidence"]["listener_owned"]) == ([], "yes")
     server.shell(f"systemctl stop old-{server.name}")
-
-
-@pytest.mark.parametrize("user", [None, "operator"])
-def test_no_hostile_program_comes_through(server, user):
-    server.shell(
-        "echo key > /root/llmops-key; chmod 600 /root/llmops-key; id operator; loginctl enable-linger operator;"
-        "install -m 600 -o operator /dev/null /home/operator/llmops-key; echo key > /home/operator/llmops-key"
-    )
-    script = textwrap.dedent("""\
-        import json, os, subprocess, sys
-        sys.path.insert(0, "/run/llmops-test")
-        from ansible_collections.llmops.sglang.plugins.module_utils import _coding_judge, _coding_tasks, _sandbox
-        def run(args, data=None, environ_update=None, **more):
-            done = subprocess.run(args, input=data.encode(), capture_output=True, env={**os.environ, **(environ_update or {})})
-            return done.returncode, done.stdout.decode("utf-8", "surrogateescape"), done.stderr.decode()
-        user = {"XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"} if os.getuid() else None
-        sandbox = _sandbox.Sandbox(run, "systemd", 1 << 28, user)
-        _coding_judge.check_sandbox(sandbox)
-        victim = subprocess.Popen(["sleep", "300"])
-        good = _coding_tasks.CodingTask("good", "", "f", [_coding_tasks.Case(expected="in")])
-        assert _coding_judge.judge(sandbox, good, "def f(): return 'in'", 5).passed == 1
-        for name, code in json.load(sys.stdin).items():
-            verdict = _coding_judge.judge(sandbox, good, code.replace("VICTIM", str(victim.pid)), 2)
-            print(json.dumps([name, verdict.passed, verdict.reason]))
-        print(json.dumps(victim.poll()))
-        victim.kill()
-        """)
-    server.shell(
-        "mkdir -p /run/llmops-test/ansible_collections/llmops; chmod -R a+rX /run/llmops-test;"
-        f"ln -sfn {server.hosts.repository} /run/llmops-test/ansible_collections/llmops/sglang;"
-        f"cat > /run/llmops-test/attack.py <<'END'\n{script}END\ncat > /run/llmops-test/code.json <<'END'\n{json.dumps(HOSTILE)}\nEND"
-    )
-    command = "/usr/bin/python3 /run/llmops-test/attack.py < /run/llmops-test/code.json"
-    done = server.hosts.ssh("host1", command, user=user or "root", timeout=120)
-    assert done.returncode == 0, done.stderr
-    *verdicts, victim = [json.loads(line) for line in done.stdout.splitlines()]
-    assert victim is None, "a process of the same user was ended"
-    assert [name for name, dummy, dummy2 in verdicts] == list(HOSTILE)
-    assert [(name, reason) for name, passed, reason in verdicts if passed] == []
-    assert server.shell("ls /etc/llmops-was-here /dev/shm/llmops-was-here 2>/dev/null; true") == ""
-    assert server.shell("pgrep -f '[o]rder..nonce' || true") == ""
 
 
 def test_a_user_without_root_and_with_much_running_has_the_tasks_judged_in_a_sandbox(server):

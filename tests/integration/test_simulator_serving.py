@@ -96,7 +96,7 @@ def test_the_prefix_cache_counts(plain):
 def test_coding_answers(tmp_path, style):
     with serve(tmp_path, SIM_CODE=style) as server:
         server.wait_ready()
-        for task in BUILT_IN:
+        for task in BUILT_IN[:5]:
             answer = server.chat(task.prompt, max_tokens=512).json["choices"][0]
             found = re.search(r"```python\n(.*?)```", answer["message"]["content"], re.S)
             assert (found is None) is (style == "none")

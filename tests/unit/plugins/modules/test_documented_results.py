@@ -24,8 +24,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils import (
     _service_state,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._adoption import Found, adopt
+from ansible_collections.llmops.sglang.plugins.module_utils._built_in_tasks import BUILT_IN
 from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellRunner
-from ansible_collections.llmops.sglang.plugins.module_utils._coding_tasks import BUILT_IN
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import FAILURE_CLASSES
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import table_of
