@@ -21,6 +21,7 @@ SILENT_SLICE = 60.0
 # Starting a slice costs about a second; between two of them the lines are shown all the same.
 SHORTEST_SLICE = 3.0
 RECONNECT_PAUSE = 2.0
+INTERNAL = ("slice_seconds", "slice_limit", "slice_state")
 LATE = "this start takes more than twice the usual {:.0f} s of its configuration"
 
 
@@ -32,7 +33,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: t.Optional[dict[str, t.Any]] = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         task_vars = task_vars or {}
-        args = {name: value for name, value in self._task.args.items() if name not in ("slice_seconds", "slice_state")}
+        args = {name: value for name, value in self._task.args.items() if name not in INTERNAL}
         if self._task.check_mode:
             return self._module(args, task_vars)
         interval = seconds_of(args.get("progress_interval"), DEFAULT_INTERVAL)
@@ -50,10 +51,12 @@ class ActionModule(ActionBase):
         self, args: dict[str, t.Any], task_vars: dict[str, t.Any], seconds: float, deadline: float, lines: ProgressLines
     ) -> dict[str, t.Any]:
         state: t.Optional[dict[str, t.Any]] = None
-        phase = ""
+        phase, ends = "", time.monotonic() + (self._task.timeout or 0)
         while True:
             try:
-                result = self._module({**args, "slice_seconds": seconds, "slice_state": state}, task_vars)
+                # When the task's own timeout strikes, Ansible leaves the module behind: it must end by itself then.
+                limit = {"slice_limit": max(ends - time.monotonic(), 0) + 1} if self._task.timeout else {}
+                result = self._module({**args, **limit, "slice_seconds": seconds, "slice_state": state}, task_vars)
             except AnsibleConnectionFailure:
                 # One that never worked is for the caller; one that broke may come back.
                 if state is None or time.monotonic() >= deadline:
@@ -76,7 +79,7 @@ class ActionModule(ActionBase):
     def _module(self, args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         result = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
         module_args = (result.get("invocation") or {}).get("module_args") or {}
-        for name in ("slice_seconds", "slice_state"):
+        for name in INTERNAL:
             module_args.pop(name, None)
         return result
 

@@ -71,7 +71,7 @@ class GenerationWait:
         if self.argv and memory.expected_elapsed is None:
             memory.expected_elapsed = self.times.expected(self.key)
         readiness = Readiness(self.options, memory, self.host, self.prober, time.monotonic, time.sleep)
-        verdict = readiness.run(self.params["slice_seconds"])
+        verdict = readiness.run(self.params["slice_seconds"], self.params["slice_limit"])
         now = time.monotonic()
         memory.words_per_token = self.prober.words_per_token
         self._tell_slow(now)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
@@ -44,10 +45,10 @@ class Readiness:
         self.probes = Probes(options, memory, self.looks, prober)
         self._phase_before = memory.phase
 
-    def run(self, slice_seconds: float) -> Verdict | None:
+    def run(self, slice_seconds: float, limit: float = math.inf) -> Verdict | None:
         """Wait until ready, until nothing can make it so, or until the slice ends (``None``).
 
-        A slice is not cut while a probe is under way, and ends early when the stage changes before the port is bound.
+        A slice ends early when the stage changes before the port is bound, and late while a probe is under way, but at *limit*.
         """
         begin = self.clock()
         while True:
@@ -55,9 +56,12 @@ class Readiness:
             verdict = self._step(now)
             if verdict is not None and (not verdict.failure_class or self.options.fail_fast):
                 return verdict
+            if self.looks.host.abandoned():
+                return Verdict("generation_timeout", "Nobody waits any longer: the connection of this run was cut.")
             if now >= self.deadline:
                 return self._at_deadline()
-            if self.probes.outstanding is None and self._slice_ends(now - begin, slice_seconds):
+            idle = self.probes.outstanding is None
+            if now - begin >= limit or (idle and self._slice_ends(now - begin, slice_seconds)):
                 return None
             self._pause(now)
 

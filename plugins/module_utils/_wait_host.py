@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import select
 import socket
 import typing as t
 
@@ -35,6 +36,13 @@ _CONNECT_TIMEOUT = 1.0
 _MAIN_EXITED = re.compile(r"Main process exited, code=(?P<how>\w+), status=(?P<status>\d+)/(?P<name>\S+)")
 
 
+def unread(descriptor: int) -> bool:
+    """Whether nobody can read what is written to *descriptor* any more, as when a connection was cut."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for dummy, event in poll.poll(0))
+
+
 class Host:
     """The host that the module runs on; *manager* and *unit_name* are ``None`` where only a URL is given."""
 
@@ -57,6 +65,11 @@ class Host:
         self._reader: InvocationReader | None = None
         self._judged = -1
         self._finding: tuple[str, str] | None = None
+
+    @staticmethod
+    def abandoned() -> bool:
+        """Whether whoever started the module is gone, so that no result can reach anybody."""
+        return unread(1)
 
     def unit(self) -> UnitState | None:
         return self._manager.show(self._name) if self._manager and self._name else None

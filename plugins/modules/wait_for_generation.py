@@ -170,6 +170,11 @@ options:
       - Set by the action plugin of this module, which runs it in slices; leave it alone.
     type: float
     default: 86400
+  slice_limit:
+    description:
+      - Set by the action plugin of this module where the task has a timeout; leave it alone.
+    type: float
+    default: 86400
   slice_state:
     description:
       - Set by the action plugin of this module to what the slice before remembered; leave it alone.
@@ -353,6 +358,7 @@ WAIT_SPEC = {
     "fail_fast": {"type": "bool", "default": True},
     "progress_interval": {"type": "int", "default": 15},
     "slice_seconds": {"type": "float", "default": 86400},
+    "slice_limit": {"type": "float", "default": 86400},
     "slice_state": {"type": "dict"},
 }
 

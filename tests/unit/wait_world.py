@@ -65,6 +65,7 @@ class World:
             "health": "200",
             "identities": [("m",)],
             "tls": False,
+            "abandoned": False,
             **parts,
         }
         self.probes, self.asked_at, self.most, self.under_way, self.health_looks = [], [], 0, [], 0
@@ -85,6 +86,9 @@ class World:
     @property
     def has_unit(self):
         return self.parts["unit"] is not None
+
+    def abandoned(self):
+        return self.part("abandoned")
 
     def unit(self):
         return self.part("unit")

@@ -55,7 +55,7 @@ def run(monkeypatch):
     monkeypatch.setattr(_progress, "Display", lambda: shown)
     monkeypatch.setattr(action, "RECONNECT_PAUSE", 0.01)
 
-    def call(slices, args=None, no_log=False, check=False, delegate_to=None, connection=None):
+    def call(slices, args=None, no_log=False, check=False, delegate_to=None, connection=None, timeout=0):
         sent = []
         slices = list(slices)
 
@@ -73,6 +73,7 @@ def run(monkeypatch):
             check_mode=check,
             delegate_to=delegate_to,
             async_val=0,
+            timeout=timeout,
             diff=False,
         )
         connection = connection or types.SimpleNamespace()
@@ -169,6 +170,13 @@ def test_slices_are_not_shorter_than_their_start_is_worth(run):
     assert sent[0][1]["slice_seconds"] == 3
 
 
+def test_no_slice_outlives_the_timeout_of_the_task(run):
+    _result, sent, _lines = run([waiting("starting"), READY], timeout=6)
+    assert all(5 < args["slice_limit"] <= 7 for _name, args in sent)
+    _result, sent, _lines = run([READY])
+    assert "slice_limit" not in sent[0][1]
+
+
 def test_a_failure_is_handed_on_as_it_is(run):
     result, _sent, lines = run([waiting("starting"), FAILED])
     assert result["failed"] and result["msg"] == "no" and "progress" not in result and len(lines) == 1
@@ -180,8 +188,8 @@ def test_check_mode_runs_the_module_once_without_slices(run):
 
 
 def test_what_the_user_puts_into_the_internal_options_is_dropped(run):
-    _result, sent, _lines = run([READY], {"slice_state": {"n": 9}, "slice_seconds": 1})
-    assert sent[0][1]["slice_state"] is None and sent[0][1]["slice_seconds"] == 15
+    _result, sent, _lines = run([READY], {"slice_state": {"n": 9}, "slice_seconds": 1, "slice_limit": 1})
+    assert sent[0][1] == {"name": "sglang", "slice_state": None, "slice_seconds": 15}
 
 
 def test_a_lost_connection_is_tried_again_with_what_was_known(run):

@@ -365,6 +365,12 @@ def test_a_slice_is_not_cut_while_a_probe_is_under_way():
     assert verdict.failure_class == "" and memory.attempts == 1 and 40 <= took < 41
 
 
+def test_a_slice_does_not_outlive_its_limit_whatever_is_under_way():
+    world, memory = World(takes=40.0), WaitMemory(started=1000.0, origin=1000.0)
+    readiness = Readiness(WaitOptions(timeout=600.0), memory, world, world, world.clock, world.sleep)
+    assert readiness.run(15.0, 5.0) is None and 5 <= world.now - 1000 < 5.2 and memory.attempts == 1
+
+
 def test_memory_of_a_host_that_was_started_anew_is_dropped():
     old = WaitMemory(started=5000.0, attempts=7).dump()
     assert WaitMemory.load(old, 100.0).attempts == 0 and WaitMemory.load(old, 6000.0).attempts == 7

@@ -4,8 +4,13 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import socket
+
 import pytest
 
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_host import unread
 from ansible_collections.llmops.sglang.tests.unit.wait_world import THEIRS, World, X, fails, run, unit
 
 
@@ -153,6 +158,40 @@ def test_a_killed_worker_is_told_while_the_port_still_accepts():
     )
     verdict, _memory, took = fails(world, "server_crashed", timeout=600.0, request_timeout=60.0)
     assert took <= 7 and "sglang::schedul" in verdict.msg and "101" in verdict.msg
+
+
+@pytest.mark.parametrize("fail_fast", [True, False])
+@pytest.mark.parametrize("world", [{"unit": unit(), "sockets": []}, {"takes": 1e9}], ids=["no port", "probe under way"])
+def test_a_wait_that_nobody_reads_ends(world, fail_fast):
+    world = World(abandoned=lambda t: t >= 5, **world)
+    _verdict, _memory, took = fails(
+        world, "generation_timeout", timeout=600.0, request_timeout=60.0, fail_fast=fail_fast
+    )
+    assert took < 5.5
+
+
+def both_ends(kind):
+    if kind == "pipe":
+        return os.pipe()
+    pair = [end.detach() for end in socket.socketpair()] if kind == "socketpair" else pty.openpty()
+    return tuple(pair)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socketpair", "terminal"])
+def test_whether_anybody_reads(kind):
+    reader, writer = both_ends(kind)
+    try:
+        os.write(writer, b"x")
+        assert not unread(writer)
+        os.close(reader)
+        assert unread(writer)
+    finally:
+        os.close(writer)
+
+
+def test_a_file_is_no_cut_connection(tmp_path):
+    with open(tmp_path / "out", "w", encoding="utf-8") as out, open(os.devnull, "w", encoding="utf-8") as nowhere:
+        assert not unread(out.fileno()) and not unread(nowhere.fileno())
 
 
 def test_a_worker_that_ends_with_its_unit_is_no_crash():

@@ -1,0 +1,133 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an operator sees of a wait while it runs, and what is left of one that ends before its time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import ansible_fork
+import pytest
+import yaml
+
+MODULE = "llmops.sglang.wait_for_generation"
+PORT = 31990
+# Longer than anything here takes on a slow machine, and shorter than the waits that are interrupted.
+CEILING = 60
+
+
+class Load:
+    """A unit whose log says that weights are loaded, until it is let go and becomes the stand-in server."""
+
+    def __init__(self, hosts, name):
+        self.hosts, self.name = hosts, name
+        simulator = f"PYTHONPATH={hosts.repository}/tests/simulator python3 -B -m sglang.launch_server"
+        script = f"echo 'Load weight begin. avail mem=78.50 GB'; until test -e /run/{name}.go; do sleep 0.1; done; "
+        text = textwrap.dedent(f"""\
+            [Service]
+            Environment=SIM_PACE=1 SIM_LOAD_SECONDS=0.2 SIM_WARMUP_SECONDS=0.1
+            ExecStart=/bin/sh -c "{script} exec env {simulator} --model-path org/model --port {PORT}"
+            """)
+        self.shell(f"cat > /run/systemd/system/{name}.service <<'END'\n{text}END\nsystemctl daemon-reload")
+        self.shell(f"systemctl restart {name}")
+
+    def shell(self, command):
+        done = self.hosts.ssh("host1", command)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout.strip()
+
+    def let_go(self):
+        self.shell(f"touch /run/{self.name}.go")
+
+    def modules(self):
+        """Processes on the host that run a module: ansible's interpreters, which read it from their standard input."""
+        return self.shell("pgrep -f '^[^ ]*/python3[.0-9]*$' || true").split()
+
+    @contextlib.contextmanager
+    def waited_for(self, tmp_path, task=None):
+        """ansible-playbook as an operator starts it, in a process group of its own, with its output in a pipe."""
+        # A slice lasts as long as the interval: nothing here may depend on that one ends.
+        args = {"name": self.name, "timeout": 600, "progress_interval": 300}
+        play = [{"hosts": "host1", "gather_facts": False, "tasks": [{MODULE: args, **(task or {})}]}]
+        (tmp_path / "play.yml").write_text(yaml.safe_dump(play))
+        words = [
+            sys.executable,
+            "-m",
+            "ansible",
+            "playbook",
+            "-i",
+            str(self.hosts.inventory),
+            str(tmp_path / "play.yml"),
+        ]
+        environ = {**os.environ, **ansible_fork.SETTINGS, "PYTHONUNBUFFERED": "1"}
+        run = subprocess.Popen(
+            words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        try:
+            yield run
+        finally:
+            run.kill()
+            run.wait()
+
+
+@pytest.fixture
+def load(hosts):
+    made = Load(hosts, "interrupted")
+    yield made
+    made.shell(
+        f"systemctl kill -s KILL {made.name}; systemctl stop {made.name}; rm -f /run/systemd/system/{made.name}.service /run/{made.name}.go"
+    )
+
+
+def line_of(run, text):
+    """The next line with *text*, which is there although *run* goes on; the lines before it are dropped."""
+    for line in run.stdout:
+        if text in line:
+            return line
+    raise AssertionError(f"ansible ended with {run.wait()} and never said {text!r}")
+
+
+def until(fact):
+    end = time.monotonic() + CEILING
+    while not fact():
+        assert time.monotonic() < end, "it did not become true"
+        time.sleep(0.1)
+
+
+def test_a_line_is_there_before_the_server_is_ready(load, tmp_path):
+    with load.waited_for(tmp_path) as run:
+        line = line_of(run, "loading weights")
+        assert re.match(rf"\[ *\d+ s\] host1 {load.name}: loading weights: Load weight begin", line), line
+        # The server becomes ready only because this line was read.
+        load.let_go()
+        line_of(run, f"{load.name}: ready")
+        assert "ok=1" in run.stdout.read() and run.wait(CEILING) == 0
+
+
+def test_an_interrupted_wait_ends_at_once_and_leaves_nothing(load, tmp_path):
+    before = load.modules()
+    with load.waited_for(tmp_path) as run:
+        line_of(run, "loading weights")
+        until(lambda: set(load.modules()) - set(before))
+        os.killpg(run.pid, signal.SIGINT)
+        said = run.stdout.read()
+        assert run.wait(CEILING) not in (0, 2) and "Traceback" not in said, said
+    until(lambda: not set(load.modules()) - set(before))
+    load.let_go()
+    result = load.hosts.run_module("host1", MODULE, {"name": load.name, "timeout": 120})
+    assert result["ok"] is True, result
+
+
+def test_the_timeout_of_the_task_ends_the_wait_and_leaves_nothing(load, tmp_path):
+    before = load.modules()
+    with load.waited_for(tmp_path, task={"timeout": 6}) as run:
+        said = run.stdout.read()
+        assert run.wait(CEILING) == 2 and "Traceback" not in said and "timed out" in said.lower(), said
+    until(lambda: not set(load.modules()) - set(before))
