@@ -19,7 +19,7 @@ _COUNTED_TOLERANCE = 0.005
 _CUTS = 8
 # A passage with a run of single tokens where its end should be has no end that fits.
 _PASSAGES = 5
-_ROUNDS = 6
+_ROUNDS = 10
 # Each count by an answer has the server compute a prompt: at the most so many tokens, but a few prompts always.
 _COMPUTED_TOKENS = 2**18
 _FEWEST_COMPUTED = 16
@@ -31,10 +31,14 @@ class _Fitting:
     :arg wanted: tokens that it shall have.
     :arg overhead: tokens of the prompt beside its text.
     :arg characters: the length to try first.
+    :arg earlier: another passage for the same prompt, which had no end that fits.
     """
 
-    def __init__(self, draft: Draft, wanted: int, overhead: int, characters: int) -> None:
+    def __init__(
+        self, draft: Draft, wanted: int, overhead: int, characters: int, earlier: t.Optional[_Fitting] = None
+    ) -> None:
         self.draft, self.wanted, self.overhead = draft, wanted, overhead
+        self.earlier = earlier
         self.characters = max(len(draft.head), characters)
         self.counted: list[tuple[int, int]] = []
         self.exhausted = False
@@ -48,6 +52,11 @@ class _Fitting:
     def best(self) -> int:
         """The length of the best count."""
         return min(self.counted, key=lambda one: abs(one[1] - self.wanted))[0]
+
+    def nearest(self) -> _Fitting:
+        """This one, or an earlier passage whose best count is nearer."""
+        earlier = self.earlier.nearest() if self.earlier else None
+        return earlier if earlier and earlier.off < self.off else self
 
     @property
     def hopeless(self) -> bool:
@@ -122,13 +131,16 @@ def fit_by_answers(
     for turn in range(_ROUNDS):
         for place, one in enumerate(fittings):
             if one.off > enough and one.hopeless:
-                fittings[place] = _Fitting(prompts.draft(one.draft), wanted, overhead, one.best)
+                fittings[place] = _Fitting(prompts.draft(one.draft), wanted, overhead, one.best, one)
         rough = [one for one in fittings if one.off > enough and not one.exhausted][:affordable]
         affordable -= len(rough)
         counts = ask([prompts.twin(one.draft, one.characters, turn) for one in rough]) if rough else []
+        if all(tokens is None for tokens in counts):
+            break
         for one, tokens in zip(rough, counts):
             if tokens is not None:
                 one.learn(tokens)
+    fittings = [one.nearest() for one in fittings]
     # The last try of a prompt that is still rough was not counted, but chosen by its counts.
     known = [one.best if one.off <= enough or one.exhausted else one.characters for one in fittings if one.counted]
     mean = round(sum(known) / len(known)) if known else characters

@@ -63,6 +63,20 @@ def test_the_mean_is_right_where_only_answers_tell(wanted, number, tokenizer, se
     assert not starts & {text.split(" ", 1)[0] for text in texts}, "a prompt is known to the server before it is sent"
 
 
+@pytest.mark.parametrize(("wanted", "number"), [(40, 5), (60, 3), (60, 6), (100, 2)])
+@pytest.mark.parametrize("tokenizer", ["bytes", "words"])
+def test_the_mean_is_right_whatever_the_passages_are(wanted, number, tokenizer):
+    """A passage of code may end in a long indentation, which is no end that fits; then another one is drawn."""
+    off = {}
+    for seed in range(60):
+        (count, dummy), prompts = counter(tokenizer), PromptText(str(seed), "s")
+        texts, dummy2 = fit_by_answers(
+            prompts, wanted, number, wanted * 4, OVERHEAD, lambda twins: [count(twin) for twin in twins]
+        )
+        off[seed] = abs(sum(count(text) for text in texts) / number - wanted)
+    assert {seed: far for seed, far in off.items() if far > max(1, wanted * 0.02)} == {}
+
+
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_only_some_of_many_long_prompts_are_computed(tokenizer):
     count, seen = counter(tokenizer)
