@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import re
 import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._field_match import differs, look_up
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import LONGEST_SHOWN, cut, shown
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_traceback import Block
 from ansible_collections.llmops.sglang.plugins.module_utils._log_fields import parse_fields
@@ -20,6 +23,11 @@ OCCURRENCES = ("all", "first", "last", "any")
 SOURCES = ("service", "manager", "any")
 _MISSING: t.Any = object()
 _MASK = Mask()
+# Of the keys of a line, or of an expectation: more than a result has room for, and than a sentence.
+MOST_KEYS, _MOST_SAID = 60, 8
+
+# Many expectations may ask for fields of the same line, which may be long. Nobody changes what it returns.
+_fields_of = functools.lru_cache(maxsize=4)(parse_fields)
 
 
 class Verdict(t.NamedTuple):
@@ -36,7 +44,7 @@ class _Match:
 
     line: Line
     fields: dict[str, t.Any]
-    mismatches: list[dict[str, t.Any]]
+    mismatches: list[tuple[str, t.Any, t.Any]]
     missing: list[str]
     # The traceback that the line belongs to; it may still grow.
     block: t.Optional[Block] = None
@@ -73,8 +81,8 @@ class Expectation:
     _last: t.Optional[_Match] = field(default=None, init=False)
     _good: t.Optional[_Match] = field(default=None, init=False)
     _bad: t.Optional[_Match] = field(default=None, init=False)
-    # What the lines have of the fields that were asked for: each kind once.
-    _actuals: list[str] = field(default_factory=list, init=False)
+    # A line for each kind of what the lines have of the fields that were asked for.
+    _kinds: list[_Match] = field(default_factory=list, init=False)
     # When the line that ends it was written, by the host's own clock; ``None`` while none was.
     over_us: t.Optional[int] = field(default=None, init=False)
 
@@ -134,22 +142,27 @@ class Expectation:
             return Verdict(incomplete, why)
         return verdict
 
-    def result(self, verdict: Verdict) -> dict[str, t.Any]:
-        """The entry of ``results`` for *verdict*."""
+    def result(self, verdict: Verdict, most: int = MOST_KEYS) -> dict[str, t.Any]:
+        """The entry of ``results`` for *verdict*, masked; of keys at most that many."""
         match = self._decisive()
-        seen = parse_fields(match.line.text) if match else {}
+        seen = _fields_of(match.line.text) if match else {}
+        fields = (match.fields if self.fields else seen) if match else {}
+        masked = _MASK.value
         return {
-            "title": self.title,
+            "title": masked(self.title),
             "ok": not verdict.failure_class,
             "failure_class": verdict.failure_class,
             "count": self.found,
-            "line": match.line.text if match else "",
+            "line": masked(shown(match.line).text) if match else "",
             "cursor": match.line.cursor if match else "",
-            "traceback": list(match.block.lines) if match and match.block else [],
-            "fields": (match.fields if self.fields else seen) if match else {},
-            "mismatches": match.mismatches if match else [],
-            "missing": match.missing if match else [],
-            "seen_keys": sorted(seen),
+            "traceback": masked(list(match.block.lines)) if match and match.block else [],
+            "missing": masked(match.missing[:most]) if match else [],
+            "seen_keys": masked(sorted(seen)[:most]),
+            "fields": {_MASK.text(key): _safe(key, fields[key]) for key in list(fields)[:most]},
+            "mismatches": [
+                {"key": _MASK.text(key), "expected": _safe(key, expected), "actual": _safe(key, actual)}
+                for key, expected, actual in (match.mismatches if match else [])[:most]
+            ],
         }
 
     def _wants(self, source: str) -> bool:
@@ -160,19 +173,17 @@ class Expectation:
         self.found += 1
         match = _Match(line, {}, [], [], block)
         if self.fields:
-            seen = parse_fields(line.text)
+            seen = _fields_of(line.text)
             for key, expected in self.fields.items():
                 actual = look_up(seen, key, _MISSING)
                 if actual is _MISSING:
                     match.missing.append(key)
                     continue
-                match.fields[key] = _safe(key, actual)
+                match.fields[key] = actual
                 if differs(expected, actual):
-                    match.mismatches.append(
-                        {"key": key, "expected": _safe(key, expected), "actual": _safe(key, actual)}
-                    )
-            if len(self._actuals) < 10 and _compact(match) not in self._actuals:
-                self._actuals.append(_compact(match))
+                    match.mismatches.append((key, expected, actual))
+            if len(self._kinds) < 10 and not any(kind.fields == match.fields for kind in self._kinds):
+                self._kinds.append(match)
         self._first = self._first or match
         self._last = match
         if match.ok:
@@ -195,17 +206,19 @@ class Expectation:
         if match is None or match.ok:
             return Verdict("", "")
         final = self.occurrence in ("all", "first")
-        if self.occurrence == "all" and len(self._actuals) > 1:
-            values = "; ".join(self._actuals[:4])
+        if self.occurrence == "all" and len(self._kinds) > 1:
+            values = "; ".join(_compact(kind) for kind in self._kinds[:4])
             return Verdict("ambiguous_match", f"{name} fits {self.found} lines that do not agree: {values}.", final)
         if match.mismatches:
             said = ", ".join(
-                f"{m['key']} should be {_shown(m['expected'])} and is {_shown(m['actual'])}" for m in match.mismatches
+                f"{key} should be {_shown(key, expected)} and is {_shown(key, actual)}"
+                for key, expected, actual in match.mismatches[:_MOST_SAID]
             )
-            lacks = f", and {', '.join(match.missing)} is not there" if match.missing else ""
+            lacks = f", and {', '.join(match.missing[:_MOST_SAID])} is not there" if match.missing else ""
             return Verdict("field_mismatch", f"{name} found its line, but {said}{lacks}.", final)
-        there = ", ".join(sorted(parse_fields(match.line.text))[:20]) or "none"
-        said = f"{name} found its line, but it lacks {', '.join(match.missing)}; its fields are: {there}."
+        there = ", ".join(sorted(_fields_of(match.line.text))[:20]) or "none"
+        lacks = ", ".join(match.missing[:_MOST_SAID])
+        said = f"{name} found its line, but it lacks {lacks}; its fields are: {there}."
         return Verdict("field_missing", said, final)
 
 
@@ -224,17 +237,19 @@ def compile_pattern(pattern: str, title: str) -> t.Pattern[str]:
 
 
 def _safe(key: str, value: t.Any) -> t.Any:
-    """*value*, masked where *key* is one of the names under which a server prints its secrets."""
+    """As much of *value* as is shown, masked where *key* is one of the names under which a server prints its secrets."""
+    if isinstance(value, (list, dict)):
+        text = json.dumps(value, default=str)
+        value = value if len(text) <= LONGEST_SHOWN else text
+    if isinstance(value, str) and len(value) > LONGEST_SHOWN:
+        value = cut(_MASK.text(value), LONGEST_SHOWN)
     return _MASK.value({key: value})[key]
 
 
 def _compact(match: _Match) -> str:
-    parts = [f"{key}={_shown(value)}" for key, value in match.fields.items()] + [
-        f"{key} missing" for key in match.missing
-    ]
-    return ", ".join(parts)
+    parts = [f"{key}={_shown(key, value)}" for key, value in list(match.fields.items())[:_MOST_SAID]]
+    return ", ".join(parts + [f"{key} missing" for key in match.missing[:_MOST_SAID]])
 
 
-def _shown(value: t.Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+def _shown(key: str, value: t.Any) -> str:
+    return cut(repr(_safe(key, value)), 80)

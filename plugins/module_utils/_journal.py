@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import typing as t
 from collections import deque
@@ -24,7 +25,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 
 # A longer line is masked and cut where it is only kept to be shown.
-_LONGEST_SHOWN = 4096
+LONGEST_SHOWN = 4096
 
 _SUPPRESSED_TEXT = re.compile(r"Suppressed (\d+) messages from (\S+)")
 _NOT_ALLOWED = ("not seeing messages", "insufficient permissions", "permission denied")
@@ -278,20 +279,29 @@ def read_invocation(
     invocation_id: str,
     journal: t.Optional[Journal] = None,
     sync: bool = True,
+    keep: t.Optional[t.Callable[[Line], bool]] = None,
 ) -> InvocationLog:
     """Everything that the journal holds of one invocation of *unit*.
 
     :arg unit: its full name, with ``.service``.
     :arg invocation_id: as ``UnitState.invocation_id`` has it; with an empty one the log is empty.
+    :arg keep: which lines of the service to keep; all, and those of its manager, if it is not given. They may be many.
     """
     journal = journal or Journal(manager)
     if not invocation_id:
         return InvocationLog(unit, "")
     if sync:
         journal.sync()
-    reader = InvocationReader(journal, unit, invocation_id)
+    kept: list[Line] = []
+
+    def sink(line: Line) -> None:
+        if keep and line.source == "service" and keep(line):
+            kept.append(line)
+
+    reader = InvocationReader(journal, unit, invocation_id, sink if keep else None)
     reader.read()
     reader.finish()
+    reader.log.lines += kept
     return reader.log
 
 
@@ -313,10 +323,13 @@ def log_tail(
 
 def shown(line: Line) -> Line:
     """*line* as much of it as is kept to be shown."""
-    if len(line.text) <= _LONGEST_SHOWN:
-        return line
-    # Masked before it is cut: half a key must not stay because its other half is gone.
-    return line._replace(text=cut(Mask().text(line.text), _LONGEST_SHOWN))
+    return line if len(line.text) <= LONGEST_SHOWN else line._replace(text=_masked_and_cut(line.text))
+
+
+@functools.lru_cache(maxsize=4)
+def _masked_and_cut(text: str) -> str:
+    # In this order: half a key must not stay because its other half is gone.
+    return cut(Mask().text(text), LONGEST_SHOWN)
 
 
 def cut(text: str, length: int) -> str:

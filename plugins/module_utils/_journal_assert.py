@@ -11,7 +11,6 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _journal_result
-from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import Stream
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import (
     Reason,
     hidden_by_server,
@@ -85,7 +84,6 @@ def expectations_of(question: Question) -> list[Expectation]:
 class Assertion:
     """Runs one question.
 
-    :arg stream: how journalctl is run without its output being held; by *run_command* if it is not given.
     :arg sleep, clock: for tests.
     """
 
@@ -93,14 +91,13 @@ class Assertion:
         self,
         question: Question,
         run_command: t.Callable[..., tuple[int, str, str]],
-        stream: t.Optional[Stream] = None,
         sleep: t.Callable[[float], None] = time.sleep,
         clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
         self.question = question
         self.expectations = expectations_of(question)
         self.mask = Mask()
-        self._stream, self._sleep, self._clock = stream, sleep, clock
+        self._sleep, self._clock = sleep, clock
         self._lines: list[Line] = []
         self._characters = 0
         self._tracebacks = Tracebacks()
@@ -127,7 +124,6 @@ class Assertion:
             self.question.directory,
             self.question.files,
             self.settings.get("LogNamespace", ""),
-            self._stream,
         )
         invocation_id = self._resolve(journal, state)
         self.reader = InvocationReader(journal, self.unit, invocation_id, sink=self._take)

@@ -86,7 +86,8 @@ START_ERROR = (
     Forbidden("traceback", r"Traceback \(most recent call last\):", "Traceback (most recent call last):"),
     Forbidden(
         "process failed",
-        r"(?:Scheduler|Manager|Controller|Router) hit an exception:|crashed with exit code|died during initialization",
+        r"(?:Scheduler|Manager|Controller|Router) hit an exception:|crashed with exit code"
+        r"|scheduler (?:died during initialization|is dead\.)",
         "Subprocess scheduler_0 (pid=11) crashed with exit code -9. Triggering SIGQUIT for cleanup...",
     ),
     Forbidden(
@@ -125,6 +126,12 @@ START_ERROR = (
         "[2026-05-30 08:20:46] Scheduler or DataParallelController 11 terminated with 0",
     ),
     Forbidden("watchdog", r"[Ww]atchdog timeout \(", "Scheduler watchdog timeout (self.watchdog_timeout=300)"),
+    Forbidden("memory leak", r"memory leak detected!", "req_to_token_pool memory leak detected!"),
+    Forbidden(
+        "health check failed",
+        r"Health check failed\. Server couldn't get a response",
+        "[2026-05-30 08:20:46] Health check failed. Server couldn't get a response from detokenizer for last 20 seconds. tic start time: 1",
+    ),
     Forbidden(
         "warm-up failed",
         r"Initialization failed\. warmup error:|post-warmup freeze_gc failed",
@@ -132,7 +139,7 @@ START_ERROR = (
     ),
     Forbidden(
         "ranks lost each other",
-        r"DistBackendError|NCCL error in:",
+        r"DistBackendError|NCCL error in:|\bnccl(?:System|UnhandledCuda|Remote|Internal)Error|caught collective operation timeout",
         "[rank0]: torch.distributed.DistBackendError: NCCL error in: x",
     ),
     Forbidden(

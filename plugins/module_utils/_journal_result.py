@@ -9,18 +9,28 @@ import datetime
 import json
 import typing as t
 
-from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation, Verdict
+from ansible_collections.llmops.sglang.plugins.module_utils._expectation import MOST_KEYS, Expectation, Verdict
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog, cut
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 LIMIT = 18 * 1024
 
 # How much is kept of lines, texts in fields, keys and passing results: the first row with which the result is small enough.
-_STEPS = ((400, 200, 60, True), (240, 120, 20, True), (120, 60, 8, True), (60, 30, 4, False))
+_STEPS = (
+    (400, 200, 60, True),
+    (240, 120, 20, True),
+    (120, 60, 8, True),
+    (120, 60, 8, False),
+    (60, 30, 4, False),
+    (30, 15, 2, False),
+)
+# Of more results there is no room for what each has in any case.
+_MOST_RESULTS = 100
 
 EMPTY: dict[str, t.Any] = {
     "ok": False,
     "results": [],
+    "results_left_out": 0,
     "invocation_id": "",
     "entries_scanned": 0,
     "first_entry_at": None,
@@ -43,7 +53,11 @@ def compose(
     said = " ".join(dict.fromkeys(verdict.msg for verdict in failed[:3]))
     if failed and ended:
         said += " The invocation has ended."
-    entries = [expectation.result(verdict) for expectation, verdict in zip(expectations, verdicts)]
+    pairs = list(zip(expectations, verdicts))
+    if len(pairs) > _MOST_RESULTS:
+        pairs = ([pair for pair in pairs if pair[1].failure_class] or pairs)[:_MOST_RESULTS]
+    most = max(4, min(MOST_KEYS, 600 // max(len(pairs), 1)))
+    entries = [expectation.result(verdict, most) for expectation, verdict in pairs]
     result = {
         **EMPTY,
         "ok": not failed,
@@ -57,17 +71,17 @@ def compose(
         "unattributed": log.unattributed_count,
         "unattributed_lines": [line.text for line in log.unattributed],
         "log_tail": [line.text for line in log.tail if line.text.strip()][-10:] if failed else [],
-        "results": entries,
     }
     # Masked before anything is cut: half a key must not stay because its other half is gone.
-    result = mask.value(result)
+    result = {**mask.value(result), "results": entries}
+    bounded = result
     for line_length, text_length, keys, passing in _STEPS:
-        bounded = _bounded(result, line_length, text_length, keys, passing)
+        bounded = _bounded(result, line_length, text_length, keys, passing or not failed)
         if _size(bounded) <= LIMIT:
-            return bounded
+            break
     while _size(bounded) > LIMIT and len(bounded["results"]) > 1:
         bounded["results"] = bounded["results"][: len(bounded["results"]) // 2]
-    return bounded
+    return {**bounded, "results_left_out": len(verdicts) - len(bounded["results"])}
 
 
 def _size(result: t.Mapping[str, t.Any]) -> int:

@@ -8,7 +8,11 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import LONGEST_OUTPUT_LINE, Stream, buffered
+from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import (
+    LONGEST_OUTPUT_LINE,
+    Stream,
+    stream_of,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import RowParser, clean_text, number
 
 if t.TYPE_CHECKING:
@@ -44,7 +48,7 @@ class Journal:
 
     :arg directory, files: read these journals instead of the host's.
     :arg namespace: the journal namespace of the unit's output (``LogNamespace=``).
-    :arg stream: how journalctl is run where its rows may be many; by the manager's ``run_command``, which holds them, by default.
+    :arg stream: how journalctl is run where its rows may be many; by default by a module's ``run_command`` without being held.
     """
 
     def __init__(
@@ -56,7 +60,7 @@ class Journal:
         stream: t.Optional[Stream] = None,
     ) -> None:
         self._manager = manager
-        self._stream = stream or buffered(manager.run_command)
+        self._stream = stream or stream_of(manager.run_command)
         self.user = manager.scope == "user"
         self.elsewhere = bool(directory or files)
         self._namespace = namespace

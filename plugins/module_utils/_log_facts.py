@@ -13,11 +13,11 @@ from ansible_collections.llmops.sglang.plugins.module_utils._log_failures import
 from ansible_collections.llmops.sglang.plugins.module_utils._log_fields import parse_fields
 from ansible_collections.llmops.sglang.plugins.module_utils._log_text import message_of, text_of
 
-__all__ = ["DRAFT_RUNNER", "draft_runner", "failure_of", "last_telling", "stage_of"]
+__all__ = ["DRAFT_RUNNER", "draft_runner", "failure_of", "is_draft_runner", "last_telling", "stage_of"]
 
 # The sentence is the same in 0.5.11 to 0.5.23; forks print the name of their own algorithm. What stands behind a quotation
 # mark is somebody's prompt in a logged request.
-DRAFT_RUNNER = r"^[^'\"]*\bInitialized (\w+) draft runner\."
+DRAFT_RUNNER = r"^[^'\"]*\bInitialized ([\w.+-]+) draft runner\."
 
 _DRAFT_RUNNER = re.compile(DRAFT_RUNNER)
 # In the order of a start, as recorded; the second entry is the stage in a person's words.
@@ -60,6 +60,11 @@ def draft_runner(lines: t.Iterable[t.Union[Line, str]]) -> t.Optional[dict[str, 
         if match:
             return {"algorithm": match.group(1), **parse_fields(text[match.end() :])}
     return None
+
+
+def is_draft_runner(line: t.Union[Line, str]) -> bool:
+    """Whether *line* is one that :func:`draft_runner` reads."""
+    return bool(_DRAFT_RUNNER.search(text_of(line)))
 
 
 def stage_of(lines: t.Sequence[t.Union[Line, str]]) -> str:

@@ -20,6 +20,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._http_client import 
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._installed import installed_sglang
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import read_invocation
+from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import is_draft_runner
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import owner_at
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
@@ -57,7 +58,8 @@ def report(
     server = _server_facts.server_facts(ask, lambda version: _arguments(argv, version), mask)
     arguments = _arguments(argv, server["version"])
     drafter = _server_facts.drafter_facts(_drafter(arguments, state))
-    journal = _server_facts.journal_facts(read_invocation(manager, name, state.invocation_id), mask)
+    log = read_invocation(manager, name, state.invocation_id, keep=is_draft_runner)
+    journal = _server_facts.journal_facts(log, mask)
     asked_for = (arguments.get("speculative_draft_window_size"), arguments.get("speculative_algorithm"))
     evidence = _evidence.collect(
         manager, name, lambda path: (200, ask(path)) if ask(path) is not None else None, state=state

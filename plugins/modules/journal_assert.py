@@ -190,7 +190,9 @@ msg:
   returned: always
   type: str
 results:
-  description: One entry for each expectation, those of presets and forbidden lines included.
+  description:
+    - One entry for each expectation, those of presets and forbidden lines included.
+    - Where that would be more than a result may hold (20 kB), texts are cut, then those that hold are left out, then the last.
   returned: always
   type: list
   elements: dict
@@ -214,7 +216,9 @@ results:
       description: The journal's cursor of that line.
       type: str
     traceback:
-      description: Where that line begins a traceback, the last lines of it (at most eight) to the one that names the exception.
+      description:
+        - Where that line belongs to a traceback, all of it (the last forty lines) with those that it is chained to. What other
+          processes say in between is left out.
       type: list
       elements: str
     fields:
@@ -242,6 +246,11 @@ results:
       description: The keys that the line has.
       type: list
       elements: str
+results_left_out:
+  description: How many entries RV(results) lacks for want of room.
+  returned: always
+  type: int
+  sample: 0
 invocation_id:
   description: The invocation that all of this is about; empty with O(invocation=any).
   returned: always
@@ -288,7 +297,6 @@ import dataclasses
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import required_unit
-from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import streamed
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import OCCURRENCES, SOURCES
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_assert import Assertion, Question
@@ -335,7 +343,7 @@ def main():
     given = {option.name: module.params[option.name] for option in dataclasses.fields(Question)}
     question = Question(**{key: value for key, value in given.items() if value is not None})
     try:
-        result = Assertion(question, module.run_command, streamed(module.run_command)).run()
+        result = Assertion(question, module.run_command).run()
     except Failure as failure:
         fail_module(module, failure, **EMPTY)
     if result["unattributed"]:
@@ -343,6 +351,8 @@ def main():
             f"{result['unattributed']} rows of '{question.name}' carry no invocation and prove nothing: "
             "a process that ends at once, or an old journald, writes such rows."
         )
+    if result["results_left_out"]:
+        module.warn(f"{result['results_left_out']} entries of 'results' are left out: there is no room for them.")
     if not result["ok"]:
         module.fail_json(changed=False, **result)
     module.exit_json(changed=False, **result)
