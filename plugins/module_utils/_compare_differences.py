@@ -40,7 +40,10 @@ def differences(baseline: Side, candidate: Side, allow: t.Sequence[str]) -> list
     """
     found = [*_within(baseline), *_within(candidate)]
     first, second = baseline.records[0], candidate.records[0]
-    for name, one, other in _between(first, second):
+    between = list(_between(first, second))
+    if baseline.metric.basis and baseline.bases != candidate.bases:
+        between.append((baseline.metric.basis, baseline.bases, candidate.bases))
+    for name, one, other in between:
         allowed = any(fnmatch.fnmatchcase(name, pattern) for pattern in allow)
         if name == "cells":
             allowed = allowed and not subjects.cells_of(first).isdisjoint(subjects.cells_of(second))

@@ -87,7 +87,7 @@ def _figure(number: t.Optional[float], digits: int) -> str:
 
 
 def _percent(share: t.Optional[float]) -> str:
-    return "-" if share is None else f"{share:.1%}"
+    return "-" if share is None else f"{100 * share:.1f} %"
 
 
 def _plain(text: str) -> str:

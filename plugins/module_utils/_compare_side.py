@@ -19,6 +19,8 @@ RunKey = t.Tuple[str, int]
 _MORE_IS_BETTER = ("output_tokens_per_second", "steady_tokens_per_second", "requests_per_second", "acceptance_length")
 _LESS_IS_BETTER = ("ttft_ms", "ttfo_ms", "tpot_ms", "chunk_gap_ms", "e2e_ms")
 _PARTS = ("mean", "p50", "p90", "p99")
+# What says how such a figure was made.
+_BASES = {"acceptance_length": "acceptance_formula", "tpot_ms": "tpot_basis"}
 _MOST_RUNS = 50
 
 
@@ -47,6 +49,11 @@ class Metric:
         if self.less_is_better:
             value = mapping(value).get(self.part)
         return value if usable_number(value) else None
+
+    @property
+    def basis(self) -> t.Optional[str]:
+        """The name of what says how the figure was made, where it can be made in more than one way."""
+        return _BASES.get(self.key)
 
     def as_measured(self, speed: float) -> float:
         """A median of speeds as the figure that it comes from."""
@@ -102,6 +109,12 @@ class Side:
         """The acceptance lengths of a cell's valid runs, as far as they are known."""
         measured = [one for one in self.cells.get(cell, {}).values() if one["valid"]]
         return [one["acceptance_length"] for one in measured if usable_number(one.get("acceptance_length"))]
+
+    @property
+    def bases(self) -> list[str]:
+        """How the valid figures were made."""
+        cells = [cell for runs in self.cells.values() for cell in runs.values() if cell["valid"]]
+        return sorted({str(cell[self.metric.basis]) for cell in cells if cell.get(self.metric.basis) is not None})
 
     def answer_tokens(self, cell: CellKey) -> list[float]:
         """Mean lengths of a cell's answers in tokens, of each valid run."""

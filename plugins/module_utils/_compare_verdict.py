@@ -166,7 +166,7 @@ def _doubt(baseline: Series, candidate: Series, change: Ratio, rules: Rules) -> 
     """Why runs that prove nothing do not pass either; empty where they do."""
     noisy = max(s for s in (baseline.spread, candidate.spread) if s is not None)
     if noisy > rules.max_spread:
-        return f"a side's runs spread by {noisy:.1%}, above {rules.max_spread:.1%}"
+        return f"a side's runs spread by {100 * noisy:.1f} %, above {100 * rules.max_spread:g} %"
     if rules.lost(change):
         return f"a loss of more than {_percent(rules.min_effect)} shows and is not proven"
     if smallest_p(len(baseline), len(candidate)) > rules.alpha:

@@ -137,6 +137,24 @@ def test_of_a_latency_less_is_better(run, metric, verdict):
         assert "no tpot_ms.p90" in str(result["caveats"])
 
 
+@pytest.mark.parametrize(
+    ("metric", "basis", "ways"),
+    [
+        ("acceptance_length", "acceptance_formula", ("correct_drafts", "completion_tokens")),
+        ("tpot_ms", "tpot_basis", ("after_first_chunk", "after_first_token")),
+    ],
+)
+def test_figures_that_were_made_in_two_ways_are_not_compared(run, metric, basis, ways):
+    sides = [record(SAME), record(SAME)]
+    for one, way in zip(sides, ways):
+        for cell in one["cells"]:
+            cell.update({basis: way, "tpot_ms": {"mean": 5.0}})
+    found = run(sides[:1], sides[1:], metric=metric)
+    assert found["verdict"] == "not_comparable" and [one["name"] for one in found["differences"]] == [basis]
+    assert run(sides[:1], sides[1:])["verdict"] == "pass"
+    assert run(sides[:1], sides[1:], metric=metric, allow_differences=[basis])["verdict"] == "pass"
+
+
 def test_a_run_with_an_invalid_cell_does_not_count_and_is_told(run):
     result = run([record(SAME)], [record([100.0, [100.0, None], 100.0])])
     assert result["verdict"] == "inconclusive" and result["runs"] == {"baseline": 3, "candidate": 2}
