@@ -209,3 +209,24 @@ ANSWERS = {
         SECRET,
     ),
 }  # fmt: skip
+
+# One for each thing that the manager of a user does in another way than the system's.
+FOR_A_USER = (
+    "reads the shadow file",
+    "reads a key of root",
+    "reads the key of a user",
+    "writes outside",
+    "writes where all may",
+    "fills /tmp",
+    "connects",
+    "asks the system bus",
+    "forks without end",
+    "leaves a daemon",
+    "ends everything",
+    "signals a process without a kill",
+    "signals its watcher without a kill",
+    "takes memory in many processes",
+    "traces",
+    "mounts",
+    "sets up io_uring",
+)

@@ -9,7 +9,7 @@ import secrets
 
 import pytest
 import yaml
-from hostile_programs import ANSWERS, PROGRAMS, SECRET, VICTIM
+from hostile_programs import ANSWERS, FOR_A_USER, PROGRAMS, SECRET, VICTIM
 
 PORT = 32600
 HONEST = "def f():\n    return 'in'"
@@ -59,7 +59,7 @@ def evaluate(hosts, host, user, programs):
 
 def test_every_hostile_program_is_contained_and_what_did_it_is_named(hosts, host):
     """As root, with a user of its own, and under the manager of a user, at the same time."""
-    wanted = {"root": {**PROGRAMS, **ANSWERS}, "operator": PROGRAMS}
+    wanted = {"root": {**PROGRAMS, **ANSWERS}, "operator": {name: PROGRAMS[name] for name in FOR_A_USER}}
     with concurrent.futures.ThreadPoolExecutor() as pool:
         futures = {user: pool.submit(evaluate, hosts, host, user, programs) for user, programs in wanted.items()}
     for user, programs in wanted.items():
@@ -87,6 +87,8 @@ def test_a_host_where_the_sandbox_is_not_to_be_had_runs_nothing_unless_told_to(h
     }
     refused = hosts.run_module("host1", "llmops.sglang.coding_eval", options, become_user="stranger")
     assert (refused["failed"], refused.get("failure_class"), refused["tasks"]) == (True, "sandbox_unavailable", [])
-    told = hosts.run_module("host1", "llmops.sglang.coding_eval", {**options, "sandbox": "none"}, become_user="stranger")
+    told = hosts.run_module(
+        "host1", "llmops.sglang.coding_eval", {**options, "sandbox": "none"}, become_user="stranger"
+    )
     assert not told["failed"] and told["tasks_passed"] == 1 and told["sandbox"] == "none", told
     assert any("without a sandbox" in warning for warning in told["warnings"])
