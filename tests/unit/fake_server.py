@@ -59,8 +59,10 @@ class Server:
         self.flushes = 0
         self.streams: dict = {}
         self.tokenized = 0
+        self.connections = 0
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             while await self.request(reader, writer):
                 pass
@@ -115,7 +117,8 @@ class Server:
         elif path == "/metrics" and self.settings.metrics:
             plain(writer, 200, self.metrics())
         elif path == "/truth":
-            plain(writer, 200, {"requests": self.truth, "flushes": self.flushes, "tokenized": self.tokenized})
+            counts = {"flushes": self.flushes, "tokenized": self.tokenized, "connections": self.connections}
+            plain(writer, 200, {"requests": self.truth, **counts})
         else:
             plain(writer, 404, {"detail": "Not Found"})
 

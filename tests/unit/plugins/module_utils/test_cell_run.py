@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -19,7 +20,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import (
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._engine import timed_sample
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
-from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load
+from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load, LoadGenerator
 from ansible_collections.llmops.sglang.plugins.module_utils._metrics_text import metric_sums
 from ansible_collections.llmops.sglang.plugins.module_utils._prompt_text import PromptText
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
@@ -138,7 +139,9 @@ def test_an_open_loop_cell():
     assert found["valid"] and found["concurrency"] is None and found["succeeded"] == 10
 
 
-@pytest.mark.parametrize("key", ["invocation_id", "n_restarts", "sglang_version"])
+@pytest.mark.parametrize(
+    "key", ["invocation_id", "n_restarts", "main_pid", "argv_sha256", "served_model", "model_path", "sglang_version"]
+)
 def test_another_process_at_the_end(key):
     after = {**SAME, key: "other"}
     with cell(evidence=[SAME, after]) as (measure, dummy):
@@ -179,6 +182,32 @@ def test_a_server_that_tells_nothing_of_its_cache():
 
 def test_requests_of_others():
     assert reasons(running_extra=3) == ["foreign_traffic"]
+
+
+def test_requests_of_others_that_no_look_met_are_in_the_counters(monkeypatch):
+    """One that comes and goes between two looks."""
+    counted = CellRunner._counted_since
+
+    def one_more(self, before, requests):
+        delta = counted(self, before, requests)
+        return replace(delta, requests=(delta.requests or 0) + 1) if requests > 1 else delta
+
+    monkeypatch.setattr(CellRunner, "_counted_since", one_more)
+    assert reasons(metrics=True) == ["foreign_traffic"]
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+def test_the_server_is_warmed_up_at_the_concurrency_of_the_cell(monkeypatch, streams):
+    loads, closed = [], LoadGenerator.closed_loop
+
+    def noted(self, bodies, at_once):
+        loads.append((len(bodies), at_once, bodies[0]["max_tokens"]))
+        return closed(self, bodies, at_once)
+
+    monkeypatch.setattr(LoadGenerator, "closed_loop", noted)
+    assert reasons(plan=CellPlan(60, streams, 1, 6, 5), tokenizer="sglang", words=True) == []
+    # Behind the two requests that tell what the template adds.
+    assert loads[2:] == [(5, streams, 32), (6, streams, 33)]
 
 
 def test_two_looks_in_a_row_tell_of_others():

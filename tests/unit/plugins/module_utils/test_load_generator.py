@@ -17,7 +17,7 @@ import time
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _cell, _load_generator
-from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
+from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Connection, endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import LoadGenerator, arrivals
 from ansible_collections.llmops.sglang.tests.unit.fake_server import FakeServer
 
@@ -128,7 +128,9 @@ def test_hiccups_that_delay_tokens_make_a_client_saturated():
 def test_a_stream_is_busy_from_one_request_to_the_next_on_one_connection():
     with serving(ttft=0.0, step=0.0) as server:
         load = generator(server).closed_loop([body(max_tokens=8)] * 20, 2)
-        assert len(server.truth()["requests"]) == 20
+        truth = server.truth()
+    # One of the connections is that of the question itself.
+    assert (len(truth["requests"]), truth["connections"]) == (20, 2 + 1)
     assert [sample.error for sample in load.samples] == [""] * 20
 
 
@@ -139,6 +141,18 @@ def test_a_connection_that_the_server_ends_after_a_stream_is_no_failed_request(e
         load = generator(server).closed_loop([body(max_tokens=8)] * 12, streams)
         assert len(server.truth()["requests"]) == 12
     assert [sample.error for sample in load.samples] == [""] * 12
+
+
+def test_small_packets_are_not_held_back():
+    async def option():
+        connection = await Connection.open(endpoint(server.base_url, None, {}))
+        sock = connection._transport.get_extra_info("socket")
+        found = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        connection.close()
+        return found
+
+    with serving() as server:
+        assert asyncio.run(option()) == 1
 
 
 def test_what_is_learnt_of_a_server_holds_for_the_next_load():
@@ -173,6 +187,8 @@ def test_a_connection_that_ended_while_it_idled_is_not_used():
 def test_a_fault_is_one_failure_of_its_kind_and_touches_no_figure(fault, kind):
     with serving(fault=fault, usage="final") as server:
         load = generator(server).closed_loop([body()] * 16, 4)
+        # Nothing is sent twice; a request that is refused at once leaves no row of its own.
+        assert len(server.truth()["requests"]) == 16 - 4 * (fault == "http_500")
     found = _cell.measures(load, 64)
     assert found["errors"] == {kind: 4}
     assert (found["requests"], found["succeeded"]) == (16, 12)

@@ -221,7 +221,10 @@ def test_invalid_cells_are_measured_again_when_resumed(bench):
     assert bench.measured[3:] == [(60, 8, 1), (1024, 8, 1)]
 
 
-def test_a_finished_matrix_is_measured_anew(bench):
+@pytest.mark.parametrize("invalid", [set(), {(60, 8, 1)}])
+def test_a_finished_matrix_is_measured_anew(bench, invalid):
+    """Its record is there; what made a cell of it invalid may have touched the others, and all figures are of one time."""
+    bench.invalid = invalid
     assert bench.run()["resumed_cells"] == bench.run()["resumed_cells"] == 0
     assert len(bench.measured) == 8
 
