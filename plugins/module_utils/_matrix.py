@@ -17,6 +17,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_record im
 from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellPlan, CellRunner, CellSettings, Learnt
 from ansible_collections.llmops.sglang.plugins.module_utils._engine import BUILTIN, EngineRunner
 from ansible_collections.llmops.sglang.plugins.module_utils._evidence import changes
+from ansible_collections.llmops.sglang.plugins.module_utils._listener import local_addresses
 from ansible_collections.llmops.sglang.plugins.module_utils._prompt_text import PromptText
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 
@@ -240,8 +241,10 @@ class Matrix:
             "client": {
                 "host": os.uname().nodename,
                 "python": platform.python_version(),
-                "keep_alive": True,
-                "tcp_nodelay": True,
+                # A client beside the server takes from its processors; one elsewhere adds the network.
+                "same_host": bool(local_addresses(self.side.server.host)),
+                "keep_alive": None if self.engine else True,
+                "tcp_nodelay": None if self.engine else True,
             },
             "prompts": {"salt": state["salt"], "learnt": state["learnt"]},
             "resumed_cells": state["resumed_cells"],

@@ -14,8 +14,10 @@ from ansible_collections.llmops.sglang.plugins.module_utils import _matrix
 from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_record import PartialRecord
 from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellSettings
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._matrix import Matrix, MatrixPlan
 from ansible_collections.llmops.sglang.plugins.module_utils._record_file import write_atomically
+from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 
 BEFORE = {"invocation_id": "a" * 32, "n_restarts": 0}
 
@@ -26,6 +28,7 @@ class Bench:
     def __init__(self, directory, monkeypatch):
         self.directory = str(directory)
         self.now = dict(BEFORE)
+        self.side = ServerSide(endpoint("http://127.0.0.1:1", None, {}))
         self.measured = []
         self.invalid = set()
         self.time = 0.0
@@ -59,7 +62,7 @@ class Bench:
 
     def run(self, resume=True, run_id=None, slice_seconds=None, **plan):
         made = MatrixPlan(**{"contexts": [60, 1024], "concurrency": [1, 8], "label": "a/b c", **plan})
-        matrix = Matrix(made, None, self.directory, lambda: dict(self.now), clock=lambda: self.time)
+        matrix = Matrix(made, self.side, self.directory, lambda: dict(self.now), clock=lambda: self.time)
         return matrix.run(resume, run_id, slice_seconds)
 
     def partials(self):
@@ -124,6 +127,8 @@ def test_a_whole_matrix_becomes_a_record(bench):
     with open(result["record_path"]) as handle:
         record = json.load(handle)
     assert (record["schema_version"], record["label"], len(record["cells"])) == (1, "a/b c", 4)
+    assert record["engine"] == {"name": "builtin", "version": None, "client": None, "caveats": []}
+    assert (record["client"]["same_host"], record["client"]["keep_alive"]) == (True, True)
     assert record["evidence_before"] == record["evidence_after"] == result["evidence_after"] == BEFORE
     assert "a-b-c" in os.path.basename(result["record_path"])
     with gzip.open(os.path.join(bench.directory, record["raw_requests"]), "rt") as handle:
@@ -219,6 +224,12 @@ def test_invalid_cells_are_measured_again_when_resumed(bench):
     result = bench.run()
     assert (result["resumed_cells"], result["ok"]) == (2, True)
     assert bench.measured[3:] == [(60, 8, 1), (1024, 8, 1)]
+
+
+def test_a_client_elsewhere_is_told(bench):
+    bench.side = ServerSide(endpoint("http://192.0.2.1:1", None, {}))
+    with open(bench.run()["record_path"]) as handle:
+        assert json.load(handle)["client"]["same_host"] is False
 
 
 @pytest.mark.parametrize("invalid", [set(), {(60, 8, 1)}])
