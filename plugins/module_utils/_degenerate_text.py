@@ -14,6 +14,8 @@ _LONGEST_UNIT = 40
 # Ellipses of any script.
 _PAUSES = frozenset("…。・‥⋯")
 _SHORTEST_MARKS = 3
+# A text that only its token limit ended may be short, and still each of its tokens the same.
+_FEWEST_MARKS, _FEWEST_TOKENS = 2, 8
 
 
 def repeated_tail(text: str) -> str:
@@ -35,10 +37,18 @@ def repeated_tail(text: str) -> str:
     return ""
 
 
-def _is_one_mark(text: str) -> bool:
+def repeated_token(text: str, tokens: int) -> str:
+    """What each of the *tokens* is of which *text* was made until its limit; empty where they differ or are too few to tell."""
+    unit = text[: len(text) // tokens] if tokens >= _FEWEST_MARKS else ""
+    if not unit.strip() or unit * tokens != text or _is_rule(text):
+        return ""
+    return unit if tokens >= _FEWEST_TOKENS or _is_one_mark(text, _FEWEST_MARKS) else ""
+
+
+def _is_one_mark(text: str, fewest: int = _SHORTEST_MARKS) -> bool:
     """Whether all of *text* is one punctuation mark, which the first token of many vocabularies is, or what is no character."""
     marks = "".join(text.split())
-    if len(marks) < _SHORTEST_MARKS or len(set(marks)) > 1 or marks[0] in _RULE_CHARACTERS | _PAUSES:
+    if len(marks) < fewest or len(set(marks)) > 1 or marks[0] in _RULE_CHARACTERS | _PAUSES:
         return False
     return (
         unicodedata.category(marks[0]) in ("Po", "Ps", "Pe", "Cc", "Co", "Cn")

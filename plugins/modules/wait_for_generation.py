@@ -106,6 +106,8 @@ options:
     description:
       - What to do about text that only repeats one character or one short unit, or that has nothing but white space or the
         same punctuation mark.
+      - A short text counts where its token limit ended it and all tokens are the same, at least eight, or two of a punctuation
+        mark. With O(max_tokens) below that too little is seen.
     type: str
     choices: [fail, warn, ignore]
     default: fail

@@ -183,6 +183,32 @@ def test_short_garbage():
     assert probe(Client(**{CHAT: answered("\n\n\n", reasoning="First, I look.")})).good
 
 
+@pytest.mark.parametrize(
+    ("content", "tokens", "finish", "garbage"),
+    [
+        ("!!", 2, "length", True),
+        ("!!", 2, "stop", False),
+        ("?!", 2, "length", False),
+        ("aaaaaaaa", 8, "length", True),
+        (" a a a a a a a a", 8, "length", True),
+        ("aaaaaaaa", 8, "stop", False),
+        ("aaaaaaaa", 1, "length", False),
+        ("aaaa", 4, "length", False),
+        ("mamama", 3, "length", False),
+        ("1 1 2 3 5 8", 8, "length", False),
+        ("--------", 8, "length", False),
+        ("Once upon a time", 4, "length", False),
+        ("!!", None, "length", False),
+    ],
+)
+@pytest.mark.parametrize("where", ["content", "reasoning"])
+def test_an_answer_of_one_token_over_and_over_that_only_its_limit_ended(where, content, tokens, finish, garbage):
+    said = answered(content, finish) if where == "content" else answered(None, finish, reasoning=content)
+    said[1]["usage"]["completion_tokens"] = tokens
+    result = probe(Client(**{CHAT: said}))
+    assert result.failure_class == ("garbage_output" if garbage else ""), result.msg
+
+
 def test_expect_regex():
     assert probe(Client(**{CHAT: answered()}), expect_regex=r"\bro\w+s$").good
     assert probe(Client(**{CHAT: answered()}), expect_regex="blue").failure_class == "garbage_output"
