@@ -19,9 +19,11 @@ if t.TYPE_CHECKING:
 SHORTEST_GAP = 0.5
 # Where a look that costs the server less has changed, there is reason to hope.
 GAP_AFTER_NEWS = 0.1
-# The gaps between probes grow with the time that has passed; in a long load, slowly beyond poll_interval.
+# The gaps between probes grow with the time that has passed, and never beyond a poll_interval that was chosen. Its default is
+# short of what a long load needs to see fewer than 40 requests while none of the gaps is longer than a fifth of it.
 GAP_SHARE = 0.2
-LONG_LOAD, LONG_GAP_SHARE, LONGEST_GAP = 100.0, 0.15, 2
+DEFAULT_INTERVAL = 10.0
+LONG_LOAD, LONG_GAP_SHARE, LONGEST_GAP = 100.0, 0.15, 20.0
 HEALTH_TIMEOUT = 3.0
 HEALTH_GAP = (0.25, 1.0)
 HEALTHY_GAP = 5.0
@@ -52,8 +54,8 @@ class Outstanding:
 def gap_after(waited: float, poll_interval: float) -> float:
     """Seconds from a failed probe to the next one, *waited* seconds after the port was bound."""
     longest = poll_interval
-    if waited > LONG_LOAD:
-        longest = min(max(poll_interval, LONG_GAP_SHARE * waited), LONGEST_GAP * poll_interval)
+    if waited > LONG_LOAD and poll_interval == DEFAULT_INTERVAL:
+        longest = min(LONG_GAP_SHARE * waited, LONGEST_GAP)
     return min(max(GAP_SHARE * waited, SHORTEST_GAP), longest)
 
 

@@ -85,8 +85,8 @@ options:
     description:
       - Longest gap between two probes in seconds. The module starts with much shorter ones, which grow to a fifth of the time
         for which the port is bound, and probes at once when the health route or the log tells something new.
-      - After 100 seconds of failed probes the gap may grow to 15 % of that time, at most twice this value, so that a
-        load of six minutes sees fewer than 40 requests.
+      - Any other value than the default is never exceeded. With the default, after 100 seconds of failed probes, the gap grows
+        to 15 % of that time, at most 20 seconds, so that a load of six minutes sees fewer than 40 requests.
     type: float
     default: 10
   successes:
