@@ -74,6 +74,11 @@ def test_results_have_the_documented_keys_and_no_other(run):
     assert always <= set(run([record(SAME)], ["/nowhere"]))
 
 
+def test_defaults_of_the_group_of_modules_that_take_a_unit_do_not_reach_it():
+    groups = yaml.safe_load((CLONE / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+    assert "name" not in benchmark_compare.argument_spec() and "benchmark_compare" not in groups["sglang"]
+
+
 def test_every_name_of_a_difference_is_documented():
     guide = (CLONE / "docs" / "docsite" / "rst" / "benchmark_comparison.rst").read_text(encoding="utf-8")
     names = {*DIFFERENT, *DIFFERENT_CELLS, *subject_of(record())} - {"tp_size", "max_running_requests"}
