@@ -1,0 +1,76 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A whole wait by URL, with the module's own options, against a server in this process."""
+
+from __future__ import annotations
+
+import http.server
+import itertools
+import json
+import threading
+import time
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._generation_wait import GenerationWait
+from ansible_collections.llmops.sglang.plugins.modules.wait_for_generation import PROBE_SPEC, WAIT_SPEC
+
+SPEC = {**UNIT_SPEC, **CONNECTION_SPEC, **PROBE_SPEC, **WAIT_SPEC}
+NO_SUCH_MODEL = {"error": {"message": "The model 'a' does not exist.", "code": "model_not_found"}}
+
+
+@pytest.fixture
+def server():
+    """Lists the model "b"; *said* is the status and body of its generations."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_args):
+            pass
+
+        def say(self, status, body):
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_GET(self):
+            self.say(*((200, {"data": [{"id": "b"}]}) if self.path == "/v1/models" else (200, {})))
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.say(*self.server.said)
+
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.url = f"http://127.0.0.1:{made.server_address[1]}"
+    threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def failed(**params):
+    wait = GenerationWait({**{name: option.get("default") for name, option in SPEC.items()}, **params}, None)
+    with pytest.raises(Failure) as caught:
+        wait.run()
+    return caught.value
+
+
+@pytest.mark.parametrize("step", [-3600, 3600])
+def test_the_wall_clock_may_jump(server, monkeypatch, step):
+    real, jumps = time.time, itertools.count(1)
+    monkeypatch.setattr(time, "time", lambda: real() + step * next(jumps))
+    server.said = (503, {})
+    began = time.monotonic()
+    failure = failed(base_url=server.url, timeout=1.5)
+    assert failure.failure_class == "server_error" and time.monotonic() - began >= 1.5
+    assert failure.result["elapsed"] >= 1.5 and failure.result["attempts"] > 1
+
+
+def test_a_model_that_the_engine_refuses_ends_the_wait_with_both_names(server):
+    server.said = (404, NO_SUCH_MODEL)
+    failure = failed(base_url=server.url, model="a", timeout=600)
+    assert failure.failure_class == "wrong_model" and failure.result["attempts"] <= 2
+    assert "'a'" in failure.msg and "['b']" in failure.msg
