@@ -38,7 +38,11 @@ from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Mana
 from ansible_collections.llmops.sglang.plugins.modules import benchmark_matrix, coding_eval, server_unit
 
 CLONE = pathlib.Path(__file__).resolve().parents[4]
-MODULES = sorted(path.stem for path in pathlib.Path(server_unit.__file__).parent.glob("[a-z]*.py"))
+# These are documentation alone: their actions do the work on the controller, and have tests of their own.
+ON_CONTROLLER = {"benchmark_archive", "benchmark_report"}
+MODULES = sorted(
+    path.stem for path in pathlib.Path(server_unit.__file__).parent.glob("[a-z]*.py") if path.stem not in ON_CONTROLLER
+)
 UNIT = "llm.service"
 # Options without which a module does not even look at its unit's name.
 NEEDED = {

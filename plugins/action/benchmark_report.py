@@ -1,0 +1,64 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Makes the report of a record on the controller; the module of the same name documents it."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.plugin_utils import _report_plots
+from ansible_collections.llmops.sglang.plugins.plugin_utils._controller_action import ControllerAction
+from ansible_collections.llmops.sglang.plugins.plugin_utils._record_archive import beside
+from ansible_collections.llmops.sglang.plugins.plugin_utils._record_history import starts
+from ansible_collections.llmops.sglang.plugins.plugin_utils._record_schema import matching, read_record
+from ansible_collections.llmops.sglang.plugins.plugin_utils._report_figures import figures
+from ansible_collections.llmops.sglang.plugins.plugin_utils._report_page import page
+from ansible_collections.llmops.sglang.plugins.plugin_utils._report_text import plain
+from ansible_collections.llmops.sglang.plugins.plugin_utils._shared_file import write_shared
+
+
+class ActionModule(ControllerAction):
+    SPEC = {
+        "record": {"type": "path", "required": True},
+        "baseline": {"type": "list", "elements": "path", "default": []},
+        "dest": {"type": "path"},
+        "plots": {"type": "bool", "default": True},
+        "required": {"type": "bool", "default": True},
+    }
+    NOTHING = {"page": None, "plots": [], "not_drawn": {}, "skipped_reason": None}
+
+    def work(self, params: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        try:
+            _report_plots.require_matplotlib()
+        except Failure as failure:
+            if params["required"]:
+                raise
+            return {"warnings": [f"There is no report: {failure.msg}"], "skipped_reason": failure.msg}
+        path, dest = params["record"], params["dest"]
+        record = read_record(path, "benchmark")
+        baseline = _merged(params["baseline"], path)
+        unit = record["evidence_before"].get("unit")
+        found = figures(record, baseline, starts(os.path.dirname(path), unit))
+        footer = plain(f"{record['label']}  {record['evidence_after']['served_model'] or ''}  {record['started']}", 150)
+        plots = []
+        for figure in found:
+            if figure.plot and params["plots"]:
+                plots.append(beside(path, f"-{figure.name}.png", dest))
+                write_shared(plots[-1], _report_plots.png(figure.plot, footer))
+        html = beside(path, ".html", dest)
+        write_shared(html, page(record, os.path.basename(path), found, baseline).encode())
+        return {"page": html, "plots": plots, "not_drawn": {one.name: one.note for one in found if not one.plot}}
+
+
+def _merged(patterns: t.Sequence[str], own: str) -> t.Optional[dict[str, t.Any]]:
+    """The records of the baseline as one, whose evidence is that of the last; None without one."""
+    paths = [path for path in matching(patterns) if os.path.realpath(path) != os.path.realpath(own)]
+    if patterns and not paths:
+        raise Failure(
+            "bad_request", f"No record matches the baseline {', '.join(patterns)}: correct the path, or leave it out."
+        )
+    records = [read_record(path, "benchmark") for path in paths]
+    return {**records[-1], "cells": [cell for one in records for cell in one["cells"]]} if records else None

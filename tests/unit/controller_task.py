@@ -1,0 +1,30 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the action of a module that works on the controller alone."""
+
+from __future__ import annotations
+
+import types
+
+import yaml
+from ansible.plugins.action import ActionBase
+
+
+def run(action, monkeypatch, args, check_mode=False, host="gpu1"):
+    """The result of a task with these options."""
+    plugin = action.ActionModule.__new__(action.ActionModule)
+    plugin._task = types.SimpleNamespace(args=args, check_mode=check_mode, async_val=0, no_log=False)
+    monkeypatch.setattr(ActionBase, "run", lambda self, tmp=None, task_vars=None: {})
+    return plugin.run(None, {"inventory_hostname": host})
+
+
+def documented(module):
+    """The options of a module with what their entries say, and its result keys that are always there."""
+    text = yaml.safe_load(module.DOCUMENTATION)
+    returned = yaml.safe_load(module.RETURN)
+    always = {key for key, entry in returned.items() if entry["returned"] == "always"}
+    told = {
+        name: {key: entry[key] for key in ("type", "elements", "required", "choices", "default") if key in entry}
+        for name, entry in text["options"].items()
+    }
+    return told, always
