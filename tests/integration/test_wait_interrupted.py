@@ -46,6 +46,12 @@ class Load:
     def let_go(self):
         self.shell(f"touch /run/{self.name}.go")
 
+    def cut_connections(self):
+        """End every connection to the host, this one included."""
+        cut = "systemd-run --quiet --no-block pkill -KILL -f '^sshd.*: root'"
+        self.hosts.ssh("host1", cut)
+        until(lambda: self.hosts.ssh("host1", "true").returncode == 0)
+
     def modules(self):
         """Processes on the host that run a module: ansible's interpreters, which read it from their standard input."""
         return self.shell("pgrep -f '^[^ ]*/python3[.0-9]*$' || true").split()
@@ -101,11 +107,15 @@ def until(fact):
         time.sleep(0.1)
 
 
-def test_a_line_is_there_before_the_server_is_ready(load, tmp_path):
+def test_lines_are_there_before_the_server_is_ready_and_a_lost_connection_is_no_end(load, tmp_path):
+    before = load.modules()
     with load.waited_for(tmp_path) as run:
         line = line_of(run, "loading weights")
         assert re.match(rf"\[ *\d+ s\] host1 {load.name}: loading weights: Load weight begin", line), line
-        # The server becomes ready only because this line was read.
+        until(lambda: set(load.modules()) - set(before))
+        load.cut_connections()
+        line_of(run, f"{load.name}: connection lost, trying again")
+        # The server becomes ready only because these lines were read.
         load.let_go()
         line_of(run, f"{load.name}: ready")
         assert "ok=1" in run.stdout.read() and run.wait(CEILING) == 0
