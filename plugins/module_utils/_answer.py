@@ -9,10 +9,7 @@ import json
 import typing as t
 from dataclasses import dataclass, field
 
-# The engines' names for the same things: SGLang and vLLM before 0.11 say reasoning_content, newer vLLM reasoning.
-REASONING_KEYS = ("reasoning_content", "reasoning")
-TEXT_KEYS = ("text", "content")
-TOKEN_COUNT_KEYS = ("completion_tokens", "tokens_predicted")
+from ansible_collections.llmops.sglang.plugins.module_utils._engine_words import first, words
 
 
 class BadAnswer(Exception):
@@ -123,7 +120,7 @@ def _add_chunk(total: Generation, calls: dict[int, dict[str, t.Any]], chunk: dic
     for choice in _mappings(chunk["choices"])[:1]:
         delta = _mapping(choice.get("delta"))
         total.content += _string(delta.get("content")) or _string(choice.get("text"))
-        total.reasoning += next((_string(delta[key]) for key in REASONING_KEYS if delta.get(key)), "")
+        total.reasoning += _reasoning(delta)
         total.finish_reason = _reason(choice.get("finish_reason")) or total.finish_reason
         for call in _mappings(delta.get("tool_calls")):
             kept = calls.setdefault(_number(call.get("index")) or 0, {"name": "", "arguments": ""})
@@ -157,7 +154,7 @@ def _from_choices(body: dict[str, t.Any]) -> Generation:
         content = "".join(_string(part.get("text")) for part in content if isinstance(part, dict))
     generation = Generation(
         content=_string(content),
-        reasoning=next((_string(message[key]) for key in REASONING_KEYS if message.get(key)), ""),
+        reasoning=_reasoning(message),
         tool_calls=_mappings(message.get("tool_calls")),
         finish_reason=_reason(choice.get("finish_reason")),
     )
@@ -167,7 +164,7 @@ def _from_choices(body: dict[str, t.Any]) -> Generation:
 
 
 def _from_native(body: dict[str, t.Any]) -> Generation:
-    text = next((body[key] for key in TEXT_KEYS if key in body), None)
+    text = first(body, "text")
     if text is None:
         raise BadAnswer(
             f"The answer is JSON without choices or text; it has {', '.join(sorted(map(str, body))[:6]) or 'nothing'}."
@@ -193,8 +190,8 @@ def _keep_counts(generation: Generation, body: dict[str, t.Any]) -> None:
     if isinstance(usage, dict):
         generation.usage = usage
     elif not generation.usage:
-        counted = next((body[key] for key in TOKEN_COUNT_KEYS if key in body), meta.get("completion_tokens"))
-        prompt = body.get("tokens_evaluated", meta.get("prompt_tokens"))
+        place = meta if first(body, "tokens") is None else body
+        counted, prompt = first(place, "tokens"), first(place, "prompt_tokens")
         if _number(counted) is not None:
             generation.usage = {"prompt_tokens": _number(prompt), "completion_tokens": _number(counted)}
             if _number(meta.get("reasoning_tokens")) is not None:
@@ -221,6 +218,10 @@ def _why_empty(body: dict[str, t.Any], generation: Generation) -> str:
     counted = f"usage counts {generation.tokens} tokens" if generation.tokens is not None else "no usage"
     ended = f", finish_reason '{generation.finish_reason}'" if generation.finish_reason else ""
     return f"The answer has status 200 and no token in content, reasoning or tool calls ({counted}{ended})."
+
+
+def _reasoning(message: dict[str, t.Any]) -> str:
+    return next((_string(message[key]) for key in words("reasoning") if message.get(key)), "")
 
 
 def _reason(value: t.Any) -> str:

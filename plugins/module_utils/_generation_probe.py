@@ -19,6 +19,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._answer import (
     read_stream,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._degenerate_text import repeated_tail, repeated_token
+from ansible_collections.llmops.sglang.plugins.module_utils._engine_words import words
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, missing_dependency
 from ansible_collections.llmops.sglang.plugins.module_utils._generation_request import (
     PATHS,
@@ -44,8 +45,6 @@ except ImportError:
 
 # A list that takes longer than this is no cheap look.
 _LIST_TIMEOUT = 5.0
-# The token limit ended it: OpenAI's routes and SGLang's, llama.cpp's own.
-_CUT = ("length", "limit")
 _ABOUT_A_MODEL = re.compile(r"\bmodel\b", re.IGNORECASE)
 
 
@@ -317,7 +316,7 @@ class Prober:
         spoken = any(text.strip() for text in texts) or generation.tool_calls
         for text in texts:
             unit = repeated_tail(text) if text.strip() or not spoken else ""
-            if generation.finish_reason in _CUT and text == generation.content + generation.reasoning:
+            if generation.finish_reason in words("cut") and text == generation.content + generation.reasoning:
                 unit = unit or repeated_token(text, generation.tokens or 0)
             if unit and options.degenerate_output != "ignore":
                 said = f"The generated text only repeats {self.client.mask.text(unit)!r}; check weights, quantisation and kernels."

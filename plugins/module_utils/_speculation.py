@@ -8,11 +8,10 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._answer import BadAnswer, Generation, read_generation
+from ansible_collections.llmops.sglang.plugins.module_utils._engine_words import first
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError
 from ansible_collections.llmops.sglang.plugins.module_utils._metrics_text import metric_sums
 
-# SGLang from 0.5.13; vLLM; llama.cpp counts in its answers.
-_COUNTERS = ("sglang:spec_verify_calls_total", "vllm:spec_decode_num_drafts_total")
 _LOOK_TIMEOUT = 5.0
 
 
@@ -63,4 +62,4 @@ class Speculation:
                 raise
             return None
         sums = metric_sums(answer.body.decode("utf-8", "replace")) if answer.ok else {}
-        return next((sums[name] for name in _COUNTERS if name in sums), None)
+        return first(sums, "verify_counter")

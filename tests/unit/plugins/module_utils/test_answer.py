@@ -17,6 +17,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._answer import (
     verify_steps,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._degenerate_text import repeated_tail
+from ansible_collections.llmops.sglang.plugins.module_utils._engine_words import ENGINES, first
 
 RECORDED = json.loads((pathlib.Path(__file__).parents[2] / "fixtures" / "generation_answers.json").read_text())
 
@@ -244,3 +245,26 @@ def test_stuck_text_trips(text):
 )
 def test_ordinary_text_does_not_trip(text):
     assert repeated_tail(text) == ""
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=[engine.name for engine in ENGINES])
+def test_the_words_of_each_engine(engine):
+    counts = {engine.tokens: 7, engine.prompt_tokens: 20}
+    own = {engine.text: "red", "stop_type": engine.cut, **counts}
+    for body in (own, {engine.text: "red", "meta_info": {"finish_reason": {"type": engine.cut}, **counts}}):
+        generation = read_generation(body)
+        assert (generation.content, generation.tokens, generation.prompt_tokens) == ("red", 7, 20)
+        assert generation.finish_reason == engine.cut
+    for key in engine.reasoning:
+        message = {"message": {"content": None, key: "hm"}, "finish_reason": "length"}
+        assert read_generation({"choices": [message]}).reasoning == "hm"
+        assert (
+            read_stream(f"data: {json.dumps({'choices': [{'delta': {key: 'hm'}}]})}\n\ndata: [DONE]\n").reasoning
+            == "hm"
+        )
+
+
+def test_the_counters_of_each_engine():
+    for engine in ENGINES:
+        metrics = {engine.verify_counter or "other": 5.0}
+        assert first(metrics, "verify_counter") == (5.0 if engine.verify_counter else None)
