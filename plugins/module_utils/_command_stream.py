@@ -9,8 +9,6 @@ import io
 import threading
 import typing as t
 
-from ansible.module_utils.basic import AnsibleModule
-
 # Takes one line without its end; true says that no more of them are wanted.
 TakeLine = t.Callable[[str], t.Optional[bool]]
 # Runs the words with these additions to the environment; gives the exit status (0 where it was ended early) and what was
@@ -80,7 +78,7 @@ class _Reading:
 def stream_of(run_command: t.Callable[..., tuple[int, str, str]]) -> Stream:
     """How to read a long output with *run_command*: held only where it is no module's own, as in tests."""
     module = getattr(run_command, "__self__", None)
-    return streamed(run_command) if isinstance(module, AnsibleModule) else buffered(run_command)
+    return streamed(run_command) if hasattr(module, "exit_json") else buffered(run_command)
 
 
 def buffered(run_command: t.Callable[..., tuple[int, str, str]]) -> Stream:

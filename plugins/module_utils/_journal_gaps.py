@@ -5,8 +5,9 @@
 
 That row stands in the system's journal. The service's own may stand elsewhere, and be removed there alone: journald keeps
 the rows of each user with a number of 1000 and above in a file of that user's own (``SplitMode=uid``), and those of a unit
-with ``LogNamespace=`` in a journal of that namespace. journald numbers all rows that it writes into one journal, whatever
-the file: a number that is missing is a row that was removed.
+with ``LogNamespace=`` in a journal of that namespace. A journald numbers all rows that it writes, whatever the file (each
+file has an id of its own, however: tried on 252), and a namespace has another journald: a number that is missing is a row
+that was removed.
 """
 
 from __future__ import annotations
@@ -26,15 +27,13 @@ _FIRST_USER = 1000
 _SYSTEM_TOO = (range(61184, 65520), range(65534, 65535))
 # Rows of the whole host between a start and the service's first word; what talks longer before it has lost rows.
 _MOST_ROWS = 100_000
-_CURSOR = re.compile(
-    r"s=(?P<source>[0-9a-f]+);i=(?P<number>[0-9a-f]+);b=(?P<boot>[0-9a-f]+);m=(?P<monotonic>[0-9a-f]+)"
-)
+_CURSOR = re.compile(r"s=(?P<file>[0-9a-f]+);i=(?P<number>[0-9a-f]+);b=(?P<boot>[0-9a-f]+);m=(?P<monotonic>[0-9a-f]+)")
 
 
 class Place(t.NamedTuple):
-    """Where a row stands, as its cursor says: *source* is the journal that numbers it."""
+    """Where a row stands, as its cursor says; *file* is the id of its file and of those that came before it."""
 
-    source: str
+    file: str
     number: int
     boot: str
     monotonic_us: int
@@ -45,7 +44,7 @@ def place_of(cursor: str) -> t.Optional[Place]:
     match = _CURSOR.match(cursor)
     if not match:
         return None
-    return Place(match["source"], int(match["number"], 16), match["boot"], int(match["monotonic"], 16))
+    return Place(match["file"], int(match["number"], 16), match["boot"], int(match["monotonic"], 16))
 
 
 def owner_of_file(user: str) -> t.Optional[int]:
@@ -69,31 +68,33 @@ def first_rows_are_gone(journal: Journal, log: InvocationLog, owner: t.Optional[
     start = place_of(log.first_cursor)
     if start is None:
         return False
-    cursors = [log.first_own_cursor]
+    # The first row of each, and whether it is in a user's own file.
+    cursors: dict[str, bool] = {}
     for uid in [owner] if owner is not None else journal.users() if journal.elsewhere else ():
         if _has_own_file(uid):
             cursor = journal.first_cursor([*journal.own_matches(log.unit, log.invocation_id), f"_UID={uid}"])[0]
             if not cursor and uid == owner:
                 return True
-            cursors.append(cursor)
-    # The first of all needs no look where it is in the start's own journal: no row goes from there before that of the start.
-    return any(
-        _are_missing(journal, log.first_cursor, cursor)
-        for index, cursor in enumerate(cursors)
-        if cursor and (index or getattr(place_of(cursor), "source", start.source) != start.source)
-    )
+            cursors[cursor] = True
+    if journal.namespace or journal.elsewhere:
+        cursors.setdefault(log.first_own_cursor, False)
+    return any(_are_missing(journal, log.first_cursor, cursor, of_user) for cursor, of_user in cursors.items())
 
 
 def _has_own_file(uid: int) -> bool:
     return uid >= _FIRST_USER and not any(uid in numbers for numbers in _SYSTEM_TOO)
 
 
-def _are_missing(journal: Journal, start_cursor: str, own_cursor: str) -> bool:
-    """Whether not each row is there that its journal got between the row at *start_cursor* and the service's own."""
+def _are_missing(journal: Journal, start_cursor: str, own_cursor: str, of_user: bool) -> bool:
+    """Whether not each row is there that its journald wrote between the row at *start_cursor* and the service's own."""
     start, own = place_of(start_cursor), place_of(own_cursor)
     if start is None or own is None or (own.boot == start.boot and own.monotonic_us <= start.monotonic_us):
         return False
-    same = own.source == start.source
+    system = not journal.namespace and own.file == start.file
+    if system and not of_user:
+        # No row goes from there before that of the start.
+        return False
+    same = system or (of_user and not journal.namespace and own.number > start.number)
     # Of a journal that was new when the service wrote, all numbers from the first one on.
     expected = own.number - (start.number if same else 1)
     if same and expected > _MOST_ROWS:
@@ -104,7 +105,8 @@ def _are_missing(journal: Journal, start_cursor: str, own_cursor: str) -> bool:
         nonlocal looked, seen, journald, whole
         looked += 1
         place = place_of(str(row.get("__CURSOR") or ""))
-        if place is None or place.source != own.source or place.number >= own.number:
+        other = place is None or not (same or journal.namespace or place.file == own.file)
+        if other or place.number >= own.number:
             return looked > _MOST_ROWS
         seen += 1
         journald = str(row.get("_SYSTEMD_UNIT") or "")

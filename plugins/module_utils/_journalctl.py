@@ -63,7 +63,7 @@ class Journal:
         self._stream = stream or stream_of(manager.run_command)
         self.user = manager.scope == "user"
         self.elsewhere = bool(directory or files)
-        self._namespace = namespace
+        self.namespace = namespace
         self._where = [f"--directory={directory}"] if directory else [f"--file={name}" for name in files]
         self._own = list(self._where)
         if namespace and not self.elsewhere:
@@ -75,7 +75,7 @@ class Journal:
         """Have journald write out what it has received; needs root, and is harmless where it is refused."""
         if self.elsewhere:
             return
-        for where in [[], [f"--namespace={self._namespace}"]] if self._namespace else [[]]:
+        for where in [[], [f"--namespace={self.namespace}"]] if self.namespace else [[]]:
             self._manager.run_command(["journalctl", *where, "--sync"], environ_update=self._manager.command_environ)
 
     def each(

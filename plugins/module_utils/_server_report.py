@@ -20,8 +20,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._http_client import 
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._installed import installed_sglang
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import read_invocation
-from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import is_draft_runner
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
+from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import is_draft_runner
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import owner_at
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     Comparison,

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 import time
 
 import pytest
@@ -167,8 +166,11 @@ def test_a_users_own_journal_file_alone_lost_the_start(service):
         assert service.ask(expect=[{"contains": "second"}], timeout=20)["ok"]
         result = service.ask(must_not_match=["nothing"])
         assert (result["failure_class"], result["covers_start"]) == ("log_truncated", False)
+        service.shell("journalctl --flush; rm -rf /srv/lossy; cp -r /var/log/journal/$(cat /etc/machine-id) /srv/lossy")
+        exported = service.ask(directory="/srv/lossy", invocation=result["invocation_id"], must_not_match=["nothing"])
+        assert (exported["failure_class"], exported["covers_start"]) == ("log_truncated", False)
     finally:
-        service.shell("rm /run/ja.go")
+        service.shell("rm -r /run/ja.go /srv/lossy")
 
 
 def test_a_unit_that_is_masked_and_stopped(service):
@@ -263,11 +265,69 @@ def test_a_long_message_of_the_journals_own_protocol(service):
     assert result["ok"], result["msg"]
 
 
-def test_a_journal_namespace(service):
-    service.start(f"echo words; {FOREVER}", "LogNamespace=ja")
+def test_a_journal_namespace_that_loses_the_start(service):
+    """The manager's row about it is in the system's journal, and stays."""
+    service.start(
+        f"echo words; while ! [ -e /run/ja.go ]; do sleep 0.1; done; echo second; {FOREVER}", "LogNamespace=ja"
+    )
     service.until("words")
     result = service.ask(expect=[{"contains": "words"}], must_not_match=["nothing"])
     assert result["ok"] and result["covers_start"], result["msg"]
+    service.shell(
+        "journalctl --namespace=ja --rotate; sleep 1.1; journalctl --namespace=ja --vacuum-time=1s; touch /run/ja.go"
+    )
+    try:
+        service.until("second")
+        lost = service.ask(expect=[{"contains": "words", "count": 0}], must_not_match=["words"])
+        assert [entry["failure_class"] for entry in lost["results"]] == ["log_truncated"] * 2
+    finally:
+        service.shell("rm /run/ja.go")
+
+
+def test_a_volatile_journal_that_is_lost(service):
+    service.shell("printf '[Journal]\nStorage=volatile\n' > /etc/systemd/journald@javol.conf")
+    service.start(
+        f"echo first; while ! [ -e /run/ja.go ]; do sleep 0.1; done; echo second; {FOREVER}", "LogNamespace=javol"
+    )
+    service.until("first")
+    assert service.ask(must_not_match=["nothing"])["ok"]
+    service.shell("rm -r /run/log/journal/*.javol; systemctl restart systemd-journald@javol; touch /run/ja.go")
+    try:
+        service.until("second")
+        assert service.ask(must_not_match=["first"])["failure_class"] == "log_truncated"
+    finally:
+        service.shell("rm /run/ja.go")
+
+
+SHARE = r"""
+import os, time
+child = os.fork()
+if child == 0:
+    time.sleep(0.5)
+    os.write(1, b"Traceback (most recent call last):\n  File c1\n")
+    time.sleep(1)
+    os.write(1, b"  File c2\nValueError: of the child\ndone\n")
+    time.sleep(9999)
+os.write(1, b"P" * 49152)
+time.sleep(1)
+os.write(1, b" end=1\nbegun,")
+time.sleep(1)
+os.write(1, b" and=ended\n  no frame\n")
+time.sleep(9999)
+"""
+
+
+def test_processes_that_share_an_output(service):
+    """journald notes each one's rows in the stream of both, and breaks a line where the other one writes."""
+    service.write(f"cat > /run/ja.py <<'PY'\n{SHARE}\nPY\nexec /usr/bin/python3 /run/ja.py")
+    service.shell(f"systemctl restart {service.name}")
+    service.until("and=ended")
+    service.until("done")
+    expect = [{"pattern": "^P{49152} end=1$"}, {"contains": "begun, and=ended", "fields": {"and": "ended"}}]
+    result = service.ask(expect=expect, must_not_match=["^ValueError"])
+    assert [entry["failure_class"] for entry in result["results"]] == ["", "", "forbidden_match"]
+    frames = ["  File c1", "  File c2"]
+    assert result["results"][2]["traceback"][1:] == [*frames, "ValueError: of the child"]
 
 
 def test_an_instance_of_a_template(service):
@@ -307,36 +367,3 @@ def test_the_wait_ends_with_the_invocation(service):
     assert result["failure_class"] == "pattern_not_found" and "has ended" in result["msg"]
     assert any("last words" in line for line in result["log_tail"])
     assert time.monotonic() - began < 30
-
-
-WATCH = """
-import json, os, subprocess, sys, time
-os.makedirs("/run/ja/ansible_collections/llmops", exist_ok=True)
-if not os.path.islink("/run/ja/ansible_collections/llmops/sglang"):
-    os.symlink("/srv/llmops", "/run/ja/ansible_collections/llmops/sglang")
-sys.path.insert(0, "/run/ja")
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_assert import Assertion, Question
-
-def run_command(argv, environ_update=None, check_rc=False):
-    done = subprocess.run(argv, capture_output=True, env={**os.environ, **(environ_update or {})})
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-class Watch(Assertion):
-    def _take(self, line):
-        if line.text.startswith("tick"):
-            seen.append((time.time(), line.timestamp_us / 1e6))
-        super()._take(line)
-
-seen = []
-Watch(Question(name=sys.argv[1], expect=[{"contains": "tick 8"}], timeout=30), run_command).run()
-print(json.dumps([found - written for found, written in seen]))
-"""
-
-
-def test_a_line_is_seen_soon(service):
-    service.start(f"sleep 2; for i in 1 2 3 4 5 6 7 8; do echo tick $i; sleep 0.37; done; {FOREVER}")
-    service.shell(f"cat > /run/watch.py <<'END'\n{WATCH}\nEND")
-    delays = json.loads(service.shell(f"/usr/bin/python3 -B /run/watch.py {service.name}"))
-    print("seconds from the row to its being seen:", [round(delay, 3) for delay in delays])
-    assert len(delays) == 8
-    assert statistics.median(delays) < 0.25

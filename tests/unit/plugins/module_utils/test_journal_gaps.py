@@ -55,11 +55,13 @@ def test_the_place_of_a_row():
     ("there", "gone"), [([30, 31, 32, 33, 34], False), ([30, 31, 33, 34], True), ([30, 34], True), ([29, 33, 34], True)]
 )
 def test_a_number_that_is_missing_is_a_row_that_was_removed(there, gone):
-    files = Files([(cursor(number), {"_UID": "1000"} if number == 34 else {}) for number in there])
-    assert files.gone(cursor(30), cursor(34), owner=1000) is gone
-    assert f"--cursor={cursor(34)}" in files.asked[1] and not [word for word in files.asked[1] if word.startswith("_")]
-    assert files.gone(cursor(30), cursor(34), directory="/exported") is gone, "nobody says there who owns which file"
-    assert not files.gone(cursor(30), cursor(34)), "rows of the system's own file go in their order"
+    # Each file has an id of its own, and one journald numbers the rows of all.
+    files = Files([(cursor(n, "bb") if n == 34 else cursor(n), {"_UID": "1000"} if n == 34 else {}) for n in there])
+    own = cursor(34, "bb")
+    assert files.gone(cursor(30), own, owner=1000) is gone
+    assert f"--cursor={own}" in files.asked[1] and not [word for word in files.asked[1] if word.startswith("_")]
+    assert files.gone(cursor(30), own, directory="/exported") is gone, "nobody says there who owns which file"
+    assert not files.gone(cursor(30), own), "rows of the system's own file go in their order"
 
 
 def test_a_dynamic_user_has_no_file():
