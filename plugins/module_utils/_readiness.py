@@ -22,6 +22,8 @@ if t.TYPE_CHECKING:
 SOCKET_LOOK = 0.1
 # A slice ends early for news, but not before this many seconds: starting the next one costs about one.
 NEWS_AFTER = 2.0
+# So near the time at which earlier starts were ready, in seconds, it does not end for news either.
+NEAR_THE_USUAL = 3.0
 # The port may be bound at any moment then, and the time between two slices would be missed.
 LATE_PHASES = frozenset(("graphs captured", "engine ready", "binding the port", "listening", "says that it is ready"))
 
@@ -68,7 +70,12 @@ class Readiness:
     def _slice_ends(self, age: float, slice_seconds: float) -> bool:
         phase = self.memory.phase
         news = phase != self._phase_before and phase not in LATE_PHASES and self.memory.bound_at is None
+        news = news and not self._usually_ready_now()
         return age >= slice_seconds or (news and age >= min(NEWS_AFTER, slice_seconds))
+
+    def _usually_ready_now(self) -> bool:
+        usual = self.memory.expected_elapsed
+        return usual is not None and abs(self.clock() - self.memory.origin - usual) <= NEAR_THE_USUAL
 
     def _pause(self, now: float) -> None:
         left = max(self.deadline - now, 0.001)

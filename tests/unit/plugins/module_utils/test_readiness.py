@@ -351,6 +351,14 @@ def test_a_slice_ends_at_its_time_and_early_for_a_new_stage():
     assert 19 <= world.now - 1000 < 22
 
 
+@pytest.mark.parametrize(("usual", "ends"), [(None, 2), (3.0, 6), (4.9, 7.8), (5.1, 2), (60.0, 2)])
+def test_news_wait_while_it_is_the_time_at_which_earlier_starts_were_ready(usual, ends):
+    memory = WaitMemory(started=1000.0, origin=1000.0, expected_elapsed=usual)
+    told = World(unit=unit(), sockets=[], progress=("loading weights", ""))
+    readiness = Readiness(WaitOptions(timeout=100.0), memory, told, told, told.clock, told.sleep)
+    assert readiness.run(15.0) is None and ends <= told.now - 1000 < ends + 1
+
+
 def test_a_slice_does_not_end_for_a_percentage_or_just_before_the_port_is_bound():
     def said(seconds):
         return (f"loading weights {int(seconds * 5)} %" if seconds < 8 else "engine ready", "")
