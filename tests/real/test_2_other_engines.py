@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import json
+import platform
+
 import pytest
 from lane import HOST, PLAIN, SERVERS_IN_HOST
 
@@ -42,6 +45,32 @@ def test_its_figures_are_valid_and_know_of_no_acceptance(deployed):
     assert {cell["acceptance_source"] for cell in measured["cells"]} == {"unknown"}
     coded = deployed.of("coding_eval")
     assert (coded["tasks_failed"], coded["tasks_not_run"]) == (5, 0)
+
+
+def test_the_client_in_the_servers_own_environment_measures_it(lane, deployed):
+    with lane.first(HOST):
+        measured = lane.module(
+            "benchmark_matrix",
+            name=UNIT,
+            engine="sglang",
+            contexts=[1000],
+            concurrency=[2],
+            requests=4,
+            warmup=1,
+            max_tokens=16,
+            max_cached_share=0.1,
+            results_dir="/var/lib/llmops-sglang/shipped",
+        )
+    if platform.machine() != "x86_64":
+        # The wheel holds its client for that platform alone, and what the other one needs is not installed.
+        assert measured["failure_class"] == "missing_dependency", measured
+        return
+    assert (measured["failed"], measured["ok"]) == (False, True), measured
+    (cell,) = measured["cells"]
+    assert (cell["succeeded"], cell["short_outputs"], cell["errors"]) == (4, 0, {})
+    record = json.loads(lane.shell(f"cat {measured['record_path']}"))
+    assert (record["engine"]["name"], record["engine"]["version"]) == ("sglang", "0.5.23")
+    assert record["engine"]["caveats"] and record["proven"]
 
 
 def test_a_second_run_changes_and_restarts_nothing(lane, deployed):
