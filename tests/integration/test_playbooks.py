@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import re
+import shlex
 
 import pytest
 import yaml
@@ -42,7 +44,8 @@ class Site:
     def run(self, playbook, *words, **changed):
         inventory = self.folder / "inventory.yml"
         inventory.write_text(yaml.safe_dump({"sglang": {"hosts": {"host1": {}}, "vars": {**self.vars, **changed}}}))
-        done = self.hosts.playbook(f"playbooks/{playbook}.yml", words=words, inventories=[inventory])
+        path = playbook if isinstance(playbook, pathlib.Path) else f"playbooks/{playbook}.yml"
+        done = self.hosts.playbook(path, words=words, inventories=[inventory])
         done.recap = dict(re.findall(r"(\w+)=(\d+)", done.stdout.rpartition("PLAY RECAP")[2]))
         return done
 
@@ -130,6 +133,35 @@ def test_verify_changes_nothing_and_tells_drift(deployed):
     assert drifted.returncode != 0
     assert deployed.invocation() == before
     assert deployed.shell("grep -c 'draft-window-size 2048' /etc/systemd/system/sglang-site.service") == "1"
+
+
+def test_what_a_log_says_is_no_template(deployed):
+    """Not in what the role shows of a failure, and not where a play shows it once more."""
+    text = "danger {{ lookup('ansible.builtin.pipe', 'touch /tmp/llmops-inert') }} {% for x in y %} {{ 6 * 7 }}"
+    # Said by a process of the unit.
+    deployed.shell(
+        "echo $$ > /sys/fs/cgroup/system.slice/sglang-site.service/cgroup.procs; "
+        f"systemd-cat echo {shlex.quote(text)}; journalctl --sync"
+    )
+    play = {
+        "hosts": "sglang",
+        "gather_facts": False,
+        "tasks": [
+            {
+                "block": [{"ansible.builtin.include_role": {"name": "llmops.sglang.server", "tasks_from": "prove"}}],
+                "rescue": [
+                    {"ansible.builtin.debug": {"msg": "once more {{ server_journal_proof.results[-1].line }}"}},
+                    {"ansible.builtin.fail": {"msg": "{{ server_journal_proof.log_tail | join }}"}},
+                ],
+            }
+        ],
+    }
+    file = deployed.folder / "inert.yml"
+    file.write_text(yaml.safe_dump([play]))
+    done = deployed.run(file, server_journal={"must_not_match": ["^danger"]})
+    assert done.returncode != 0 and "forbidden_match" in done.stdout
+    assert f"once more {text}" in done.stdout and "danger 42" not in done.stdout, done.stdout
+    assert not pathlib.Path("/tmp/llmops-inert").exists()
 
 
 @pytest.mark.parametrize(
