@@ -47,6 +47,9 @@ PROGRAMS = {
     "hides that it read": Hostile(
         "def f():\n    try: return open('/root/llmops-key').read() and 'in'\n    except Exception: return ''", {"files"}
     ),
+    "reads the environment of a process": Hostile(
+        "def f(): return open('/proc/VICTIM/environ').read() and 'in'", {"values"}
+    ),
     "lists homes": Hostile("import os\ndef f(): return os.listdir('/home/operator') and 'in'", {"files"}),
     "writes outside": Hostile("def f(): return open('/etc/llmops-was-here', 'w').write('x') and 'in'", {"files"}),
     "writes where all may": Hostile(
@@ -215,6 +218,7 @@ FOR_A_USER = (
     "reads the shadow file",
     "reads a key of root",
     "reads the key of a user",
+    "reads the environment of a process",
     "writes outside",
     "writes where all may",
     "fills /tmp",
