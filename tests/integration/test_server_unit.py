@@ -349,11 +349,13 @@ def test_a_drop_in_over_the_unit_of_somebody_else(make):
 def test_absent_leaves_nothing(make):
     server = make()
     server.write(api_key=KEY)
-    server.shell(f"systemctl enable {server.name}")
+    # What server_service keeps of a unit is of no use without it.
+    kept = f"/var/cache/llmops-sglang/{server.name}.service.json"
+    server.shell(f"systemctl enable {server.name}; mkdir -p /var/cache/llmops-sglang; touch {kept}")
     for changed in (True, False):
         result = server.hosts.run_module("host1", "llmops.sglang.server_unit", {"name": server.name, "state": "absent"})
         assert result["changed"] is changed
-    assert server.shell(f"find /etc/systemd/system -name '{server.name}*'") == ""
+    assert server.shell(f"find /etc/systemd/system /var/cache/llmops-sglang -name '{server.name}*'") == ""
     assert "not-found" in server.shell(f"systemctl show -p LoadState {server.name}")
 
 
