@@ -94,7 +94,8 @@ def test_the_main_job_and_then_nothing(site):
     before = site.invocation()
     # What one run proves depends on the machine, but both are of the same thing.
     baseline = {"benchmark_baseline": "*_site_*.json", "benchmark_compare": {"fail_on": "never"}}
-    second = site.run("site", benchmark_coding=False, benchmark_label="again", **baseline)
+    filed = {"benchmark_report": {}, "benchmark_keep": 2, "benchmark_prometheus_file": str(site.folder / "sglang.prom")}
+    second = site.run("site", benchmark_coding=False, benchmark_label="again", **baseline, **filed)
     assert second.returncode == 0, second.stdout + second.stderr
     assert "again against site" in second.stdout and "differ in nothing that is recorded" in second.stdout
     assert second.recap["changed"] == "0"
@@ -103,8 +104,12 @@ def test_the_main_job_and_then_nothing(site):
     record = max(folder.glob("*.json"))
     assert before in record.read_text()
     assert {p.name for p in folder.glob(f"{record.stem}.*")} == {
-        f"{record.stem}{end}" for end in (".json", ".md", ".jsonl.gz")
+        f"{record.stem}{end}" for end in (".json", ".md", ".jsonl.gz", ".html")
     }
+    drawn = {p.name[len(record.stem) + 1 : -len(".png")] for p in folder.glob(f"{record.stem}-*.png")}
+    assert {"throughput", "ttft", "speedup"} <= drawn
+    assert 'host="host1",unit="sglang-site.service"' in (site.folder / "sglang.prom").read_text()
+    assert not list(folder.rglob(".incoming"))
     coding = json.loads(max((folder / "coding").glob("*.json")).read_text())
     assert [task["status"] for task in coding["tasks"]] == ["passed"] * 5
 

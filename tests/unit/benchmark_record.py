@@ -74,7 +74,7 @@ def cell(context=1024, concurrency=8, run=1, speed=1.0, reasons=(), **more):
         "prompt_tokens": {"min": 59, "mean": 60.0, "max": 61},
         "completion_tokens": {"min": 512, "mean": 512.0, "max": 512},
         "client": {"loop_lag_p50_ms": 0.1, "saturated": False},
-        "acceptance_length": round(4.4 - 0.01 * streams**0.5 - (context or 60) / 20000, 3),
+        "acceptance_length": round(max(1.0, 4.4 - 0.01 * streams**0.5 - (context or 60) / 20000), 3),
         "acceptance_source": "per_request",
         "acceptance_formula": "correct_drafts",
         "acceptance_floor_held": None,
