@@ -410,13 +410,14 @@ def test_a_drafter_of_the_hub_is_looked_for_where_the_unit_s_user_has_its_cache(
     refused = server.write(**options)
     assert refused["failure_class"] == "rule_violated" and "local hub cache" in refused["msg"]
     for place, window, environment in (
-        ("/home/operator/.cache/huggingface", 2048, {}),
+        ("~operator/.cache/huggingface", 2048, {}),
         ("/srv/hf-home", 512, {"HF_HOME": "/srv/hf-home"}),
     ):
         model = f"{place}/hub/models--org--draft"
         config = json.dumps({"layer_types": ["sliding_attention", "full_attention"], "sliding_window": window})
         server.shell(
-            f"mkdir -p {model}/refs {model}/snapshots/c1; echo c1 > {model}/refs/main; echo '{config}' > {model}/snapshots/c1/config.json"
+            f"mkdir -p {model}/refs {model}/snapshots/c1; echo c1 > {model}/refs/main; echo '{config}' > {model}/snapshots/c1/config.json;"
+            "chown -R operator: ~operator"
         )
         written = server.write(**options, environment=environment)
         server.shell(f"rm -r {model}")
