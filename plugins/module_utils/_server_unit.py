@@ -117,7 +117,8 @@ class ServerUnit:
         files = self._secret_files(command)
         plan = self._unit_plan(command, files)
         text = render(plan)
-        if self.params["verify"]:
+        alone = self.params["style"] == "drop_in" and self.manager is not None and self._still_to_come()
+        if self.params["verify"] and not alone:
             self._verify(text)
         self.warnings += later_drop_ins(self.place, self.params["scope"], self.state, not self.params["dest_dir"])
         self.warnings += cutting_stop(text, self.params["style"], self.state)
@@ -219,9 +220,11 @@ class ServerUnit:
                 "unit_invalid",
                 f"The unit '{self.name}' is masked: unmask it with 'systemctl unmask {self.name}' first.",
             )
-        known = self.state.fragment_path or (self.check_mode and self.state.exists)
-        if drop_in and self.manager and not known:
-            raise self.manager.no_such_unit(self.state)
+        if drop_in and self.manager and self._still_to_come():
+            failure = self.manager.no_such_unit(self.state)
+            if not self.check_mode:
+                raise failure
+            self.warnings.append(f"{failure.msg} An earlier task may make it when this is no check.")
         before = read_text(place.path)
         if before is not None and not is_own(before):
             self.warnings.append(
@@ -230,6 +233,10 @@ class ServerUnit:
         if os.path.islink(place.path):
             self.warnings.append(f"The link '{place.path}' is replaced by a file; what it points to stays.")
         return before
+
+    def _still_to_come(self) -> bool:
+        """Whether systemd does not have the unit below a drop-in."""
+        return not (self.state.fragment_path or (self.check_mode and self.state.exists))
 
     def _secret_files(self, command: CommandPlan) -> SecretFiles:
         keys = {key: self.params[key] for key in KEYS}

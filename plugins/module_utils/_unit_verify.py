@@ -37,7 +37,7 @@ def verify(
         # World-readable like the file itself: systemd remarks on others.
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w", encoding="utf-8") as handle:
             handle.write(text)
-        words = ["systemd-analyze", *(["--user"] if scope == "user" else []), "verify", "--man=no", name]
+        words = ["systemd-analyze", *(["--user"] if scope == "user" else []), "verify"]
         # A trailing colon adds the usual directories: drop-ins and the unit of somebody else are read as well.
         environ = {
             "SYSTEMD_UNIT_PATH": f"{stage}:",
@@ -45,7 +45,9 @@ def verify(
             "LC_ALL": "C",
             "SYSTEMD_LOG_LEVEL": "notice",
         }
-        dummy, out, err = run_command(words, environ_update=environ, check_rc=False)
+        dummy, out, err = run_command([*words, "--man=no", name], environ_update=environ, check_rc=False)
+        if "unrecognized option" in err:
+            dummy, out, err = run_command([*words, name], environ_update=environ, check_rc=False)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
     return complaints(out + "\n" + err, name, path, final, text)

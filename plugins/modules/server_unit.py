@@ -22,7 +22,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - All checks run and nothing is written.
+      - All checks run and nothing is written. A drop-in over a unit that is not there is a warning, since an earlier task may make it.
   diff_mode:
     support: full
     details:

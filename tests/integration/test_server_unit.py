@@ -308,8 +308,10 @@ def test_a_full_disk_and_a_read_only_directory_leave_the_old_unit(make):
 
 def test_a_drop_in_over_the_unit_of_somebody_else(make):
     server = make()
-    missing = server.write(style="drop_in")
+    missing, forecast = server.write(style="drop_in"), server.write(style="drop_in", check=True)
     assert missing["failure_class"] == "no_such_unit"
+    # What makes the unit may be an earlier task, which only forecasts, too.
+    assert (forecast["changed"], forecast["failed"]) == (True, False) and "no unit" in str(forecast["warnings"])
     owner = textwrap.dedent(f"""\
         [Service]
         Environment=RECORD={server.record} OWNER=1

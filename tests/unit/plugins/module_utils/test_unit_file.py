@@ -16,7 +16,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._failure import Fail
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import UnitPlan, fingerprint_of, render
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import identity_of, secret_files
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import exec_start_of, parse_unit, setting
-from ansible_collections.llmops.sglang.plugins.module_utils._unit_verify import complaints
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_verify import complaints, verify
 
 WORDS = ["/opt/x/bin/python", "-m", "sglang.launch_server", "--model-path", "/m", "--tp-size", "8"]
 PLAN = UnitPlan("a.service", WORDS)
@@ -201,3 +201,17 @@ other.service: Failed
         "/etc/systemd/system/a.service:3: Special user nobody configured, this is not safe! (in 'User=nobody')",
     ]
     assert [complaint.error for complaint in found] == [True, True, True, False]
+
+
+def test_a_systemd_without_an_option_verifies_all_the_same(tmp_path):
+    asked = []
+
+    def old(words, **dummy):
+        asked.append(words)
+        if "--man=no" in words:
+            return 1, "", "systemd-analyze: unrecognized option '--man=no'\n"
+        return 0, "", "[x/a.service:2] Unknown lvalue\na.service: Unknown key name 'MemoyMax', ignoring.\n"
+
+    found = verify(old, "a.service", "a.service", "[Service]\nMemoyMax=8G\n", "system", "/etc/a.service", str(tmp_path))
+    assert [complaint.error for complaint in found] == [True]
+    assert len(asked) == 2 and list(tmp_path.iterdir()) == []

@@ -512,6 +512,17 @@ def test_check_mode_on_a_fresh_host_asks_systemd_and_tells_it_nothing(run, monke
     }
 
 
+def test_check_mode_on_a_fresh_host_forecasts_a_drop_in_over_a_unit_that_is_still_to_come(run, monkeypatch):
+    systemctl = Systemctl()
+    monkeypatch.setattr(ServerUnit, "_manager", lambda self: Manager(systemctl))
+    monkeypatch.setattr(basic.AnsibleModule, "run_command", lambda self, words, **more: systemctl(words, **more))
+    told = run(check=True, style="drop_in", verify=True)
+    assert told["changed"] and "ExecStart=" in told["diff"]["after"], told.get("msg")
+    assert any("no unit 'llm.service'" in w and "earlier task" in w for w in told["warnings"])
+    assert not [words for words in systemctl.asked if words[0] == "systemd-analyze"]
+    assert run(style="drop_in")["failure_class"] == "no_such_unit"
+
+
 @pytest.mark.parametrize(
     ("options", "owner", "warned"),
     [
