@@ -15,7 +15,9 @@ description:
     control group, and the invocation must be the same at the start and at the end of each probe.
   - It fails at once, with a word in RV(failure_class), where waiting cannot help, for example when the process died, its log
     tells a fatal error, or another process holds the port.
-  - While it waits, a line is shown at each change of the stage and at least every O(progress_interval) seconds.
+  - While it waits, a line is shown at each change of the stage and at least every O(progress_interval) seconds, and a warning
+    at the moment when a start takes more than twice what earlier starts of the same command line took.
+  - When the run is interrupted, its connection is cut, or the task's own C(timeout) strikes, the module on the host ends, too.
 author:
   - llmops.sglang contributors (@llmops)
 requirements:
