@@ -51,8 +51,12 @@ def server():
     made.server_close()
 
 
+def a_wait(**params):
+    return GenerationWait({**{name: option.get("default") for name, option in SPEC.items()}, **params}, None)
+
+
 def failed(**params):
-    wait = GenerationWait({**{name: option.get("default") for name, option in SPEC.items()}, **params}, None)
+    wait = a_wait(**params)
     with pytest.raises(Failure) as caught:
         wait.run()
     return caught.value
@@ -74,3 +78,15 @@ def test_a_model_that_the_engine_refuses_ends_the_wait_with_both_names(server):
     failure = failed(base_url=server.url, model="a", timeout=600)
     assert failure.failure_class == "wrong_model" and failure.result["attempts"] <= 2
     assert "'a'" in failure.msg and "['b']" in failure.msg
+
+
+def test_a_late_start_is_told_while_it_waits_and_in_the_result(server):
+    server.said = (503, {})
+    wait = a_wait(base_url=server.url, timeout=600, slice_seconds=0.3)
+    wait.memory.from_start, wait.memory.expected_elapsed = True, 0.1
+    said = wait.run()
+    assert said["progress"]["late_in"] < 0 and said["progress"]["expected"] == 0.1
+    again = a_wait(base_url=server.url, timeout=0.1, slice_state=said["slice_state"])
+    with pytest.raises(Failure):
+        again.run()
+    assert again.memory.warnings == ["This start takes more than twice the usual 0.1 s of its configuration."]
