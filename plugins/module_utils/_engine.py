@@ -116,10 +116,13 @@ class EngineRunner:
         if found is not None:
             load.samples, load.span = found
             load.timed_out = load.span > job.timeout
+            # A client may pass a prompt over, or end before it has sent them all.
+            for index in range(len(load.samples), len(job.prompts)):
+                load.samples.append(_failed(index, "not_sent", "the client did not send this request"))
         elif rc in (124, 137):
             load.timed_out = True
             late = "the client did not end within the time of the cell"
-            load.samples = [RequestSample(n, 0.0, 0.0, error="timeout", message=late) for n in range(len(job.prompts))]
+            load.samples = [_failed(index, "timeout", late) for index in range(len(job.prompts))]
         else:
             said = " ".join((err or out).split())[-300:] or f"exit status {rc}"
             raise Failure(
@@ -128,6 +131,10 @@ class EngineRunner:
                 "mend its environment, or use the engine 'builtin', which needs nothing installed.",
             )
         return load
+
+
+def _failed(index: int, kind: str, message: str) -> RequestSample:
+    return RequestSample(index, 0.0, 0.0, error=kind, message=message)
 
 
 def _children_cpu() -> float:

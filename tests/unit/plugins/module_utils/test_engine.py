@@ -14,11 +14,13 @@ import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _cell, _engine
 from ansible_collections.llmops.sglang.plugins.module_utils._engine import EngineRunner, Job
+from ansible_collections.llmops.sglang.plugins.module_utils._engine_choice import engine_of
 from ansible_collections.llmops.sglang.plugins.module_utils._engine_guidellm import GuidellmClient, read_report
 from ansible_collections.llmops.sglang.plugins.module_utils._engine_sglang import SglangClient
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load
+from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "engines"
 SGLANG = json.loads((FIXTURES / "sglang_results.json").read_text(encoding="utf-8"))
@@ -227,6 +229,14 @@ def test_a_client_that_does_not_end_is_cut(host):
     assert load.timed_out and _cell.measures(load, 33)["errors"] == {"timeout": 8}
 
 
+def test_a_prompt_that_was_never_sent_is_no_answer(host):
+    """A client may pass prompts over, or end before it has sent them all."""
+    made = host(result=write_result(SGLANG["chat"]))
+    load = EngineRunner(sglang(made), made.run).measure(job(prompts=[f"prompt {n}" for n in range(10)]))
+    found = _cell.measures(load, 33)
+    assert (found["requests"], found["succeeded"], found["errors"]) == (10, 8, {"not_sent": 2})
+
+
 def test_its_files_are_gone_afterwards_and_others_run_beside_it(host, tmp_path, monkeypatch):
     monkeypatch.setattr(_engine.tempfile, "tempdir", str(tmp_path))
     made = host(result=write_result(SGLANG["chat"]))
@@ -249,6 +259,51 @@ def test_the_arrivals_that_a_client_does_not_know_are_refused(host):
     with pytest.raises(Failure) as caught:
         sglang(host()).check("chat", "open", "constant")
     assert caught.value.failure_class == "bad_request"
+
+
+class Target:
+    """A server whose unit runs ARGV."""
+
+    def __init__(self, argv, environ=None):
+        self.argv, self.environ = argv, environ or {}
+        self.side = ServerSide(endpoint("http://127.0.0.1:30000", None, {}))
+
+    def process(self):
+        return self.argv, self.environ
+
+    def tokenizer(self):
+        return "/models/m"
+
+
+def chosen(host, target, **params):
+    asked = {"engine": "sglang", "engine_python": None, "api": "chat", "load_model": "closed", "arrival": "poisson"}
+    return engine_of({**asked, **params}, host.run, target)
+
+
+def test_the_client_of_the_units_own_interpreter_is_taken(host, tmp_path):
+    made, python = host(), tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("")
+    python.chmod(0o755)
+    serve = ["-m", "sglang.launch_server", "--model-path", "m"]
+    for argv, environ in (
+        ([str(python), "-u", *serve], {}),
+        (["env", "A=1", str(python), *serve], {}),
+        (["python", *serve], {"PATH": str(python.parent)}),
+    ):
+        runner = chosen(made, Target(argv, environ))
+        assert runner.engine.words[0] == str(python) and runner.engine.tokenizer == "/models/m"
+    assert chosen(made, Target([]), engine_python=str(python)).engine.words[0] == str(python)
+    assert chosen(made, Target([]), engine="builtin") is None
+
+
+@pytest.mark.parametrize(
+    "argv", [[], ["docker", "run", "image", "python", "-m", "sglang.launch_server"], ["llama-server"]]
+)
+def test_a_server_with_no_interpreter_here_has_no_client_here(host, argv):
+    with pytest.raises(Failure) as caught:
+        chosen(host(), Target(argv))
+    assert caught.value.failure_class == "missing_dependency" and "engine_python" in caught.value.msg
 
 
 GUIDE = {"guidellm": (0, "guidellm version: 0.8.1\n", "")}
