@@ -31,7 +31,7 @@ class Signature(t.NamedTuple):
 
 
 _USAGE = r"^(?:[\w./-]+ ){0,3}?(?:[\w./-]+: )?error: "
-_VLLM = r"^(?:\([^)]*\) )?(?:ERROR [^\]]*\] )?"
+_VLLM = r"^(?:ERROR [^\]]*\] )?"
 _UNFIT = "The server refused its configuration: {message}."
 _NO_MEMORY = "Memory did not suffice: {summary}."
 _NO_MODEL = "The model could not be loaded: {summary}."

@@ -32,9 +32,11 @@ Finding = tuple[str, str]
 
 # The entry of a process stands among the frames of what ended it; a program's own file begins with its module.
 _ENTRY_FRAMES = re.compile(
-    r"<frozen runpy>|runpy\.py|launch_server\.py|multiprocessing/(?:process|spawn)\.py|bin/sglang"
+    r"<frozen runpy>|runpy\.py|launch_server\.py|multiprocessing/(?:process|spawn)\.py|bin/(?:sglang|vllm)"
 )
 _OWN_MODULE = re.compile(r'\s*File "(?!.*(?:site|dist)-packages).*", line \d+, in <module>')
+# vLLM puts the process before each line of its tracebacks, too.
+_PROCESS = re.compile(r"\((?:APIServer|EngineCore|Worker)\w* pid=\d+\) ")
 _CHILD_DIED = re.compile(
     r"(?P<who>Scheduler|DetokenizerManager|TokenizerManager|DataParallelController|MultiTokenizerRouter"
     r"|MultiDetokenizerRouter) hit an exception:"
@@ -66,7 +68,7 @@ def failure_of(lines: t.Sequence[t.Union[Line, str]], unit_state: t.Optional[Uni
 def findings(lines: t.Sequence[t.Union[Line, str]]) -> t.Iterator[tuple[Signature, str]]:
     """What the lines tell, line by line, and then what their tracebacks do, each with the cause in one sentence."""
     stopped = False
-    for text in map(text_of, lines):
+    for text in map(_text, lines):
         if "server_args=" in text or not TELLING.search(text):
             continue
         stopped = stopped or bool(_STOPPED.search(text))
@@ -75,8 +77,13 @@ def findings(lines: t.Sequence[t.Union[Line, str]]) -> t.Iterator[tuple[Signatur
         if found and not (found[0].failure_class == "server_crashed" and (stopped or found[2] == "-15")):
             yield found[:2]
     # The manager's line about the exit may stand before the exception's own.
-    own = [text_of(line) for line in lines if isinstance(line, str) or line.source != "manager"]
+    own = [_text(line) for line in lines if isinstance(line, str) or line.source != "manager"]
     yield from filter(None, map(_of_traceback, tracebacks(own)))
+
+
+def _text(line: t.Union[Line, str]) -> str:
+    text = text_of(line)
+    return _PROCESS.sub("", text, count=1) if text.startswith("(") else text
 
 
 def _with_fraction(cause: str, texts: t.Sequence[str]) -> str:
