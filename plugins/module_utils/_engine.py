@@ -22,6 +22,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._failure import Fail
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load, end_all
 from ansible_collections.llmops.sglang.plugins.module_utils._request_sample import RequestSample
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 # What the record says where no other client makes the load.
@@ -57,6 +58,8 @@ class Engine(t.Protocol):
     version: t.Optional[str]
     client: str
     caveats: t.Sequence[str]
+    # Hides the server's key in what a client repeats of an answer.
+    mask: Mask
 
     def check(self, api: str, load_model: str, arrival: str) -> None:
         """Refuse what the client cannot do.
@@ -124,12 +127,14 @@ class EngineRunner:
             late = "the client did not end within the time of the cell"
             load.samples = [_failed(index, "timeout", late) for index in range(len(job.prompts))]
         else:
-            said = " ".join((err or out).split())[-300:] or f"exit status {rc}"
+            said = self.engine.mask.text(" ".join((err or out).split()))[-300:] or f"exit status {rc}"
             raise Failure(
                 "missing_dependency",
                 f"The load client of the engine '{self.engine.name}' ({self.engine.client}) ended with no result: {said}; "
                 "mend its environment, or use the engine 'builtin', which needs nothing installed.",
             )
+        for sample in load.samples:
+            sample.message = self.engine.mask.text(sample.message)[:300]
         return load
 
 

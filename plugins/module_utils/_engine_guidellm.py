@@ -52,7 +52,7 @@ class GuidellmClient:
         self, run_command: RunCommand, command: t.Sequence[str], server: Endpoint, tokenizer: t.Optional[str]
     ) -> None:
         self.url = plain_url(server, self.name)
-        self.api_key = server.api_key
+        self.api_key, self.mask = server.api_key, server.mask
         self.tokenizer = tokenizer
         self.words = list(command)
         self.client = " ".join(command)
@@ -150,7 +150,7 @@ def _sample(index: int, row: t.Mapping[str, t.Any], kind: str, job: Job) -> Requ
     if kind == "incomplete":
         sample.error, sample.message = "timeout", "not answered within the time of the cell"
     elif kind == "errored":
-        sample.message = str(info.get("error") or row.get("error") or "")[:300]
+        sample.message = str(info.get("error") or row.get("error") or "")
         sample.error = kind_of(sample.message)
     elif first is None or not row.get("output_tokens"):
         sample.error, sample.message = "no_token", "the stream ended with no token in it"

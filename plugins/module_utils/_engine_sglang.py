@@ -98,7 +98,7 @@ class SglangClient:
         tokenizer: t.Optional[str],
     ) -> None:
         self.url = plain_url(server, self.name)
-        self.api_key = server.api_key
+        self.api_key, self.mask = server.api_key, server.mask
         self.tokenizer = tokenizer
         kept = {key: text for key, text in environ.items() if not key.startswith(_OF_THE_SERVICE)}
         self.environ = {**kept, **_SETTINGS}
@@ -186,7 +186,7 @@ class SglangClient:
 def _sample(index: int, api: str, ttft: float, itls: t.Sequence[float], tokens: int, error: str) -> RequestSample:
     if error or ttft <= 0 or tokens <= 0:
         kind = kind_of(error) if error else "no_token"
-        return RequestSample(index, 0.0, 0.0, error=kind, message=error[:300] or "the stream ended with no token in it")
+        return RequestSample(index, 0.0, 0.0, error=kind, message=error or "the stream ended with no token in it")
     if api != "generate":
         return timed_sample(index, ttft, [(gap, None) for gap in itls], tokens)
     # On its own route the client spreads each gap between chunks evenly over the tokens of the later one.

@@ -237,6 +237,18 @@ def test_a_prompt_that_was_never_sent_is_no_answer(host):
     assert (found["requests"], found["succeeded"], found["errors"]) == (10, 8, {"not_sent": 2})
 
 
+def test_a_key_that_the_server_echoes_is_not_kept(host):
+    recorded = {**SGLANG["http_500"]}
+    recorded["errors"] = [error and f"Bad Request: invalid key {KEY}" for error in recorded["errors"]]
+    made = host(result=write_result(recorded))
+    load = EngineRunner(sglang(made, api_key=KEY), made.run).measure(job())
+    assert _cell.measures(load, 33)["errors"] == {"http_error": 2} and KEY not in repr(load)
+    made = host(result=lambda words: (1, "", f"no tokenizer; headers: Bearer {KEY}"))
+    with pytest.raises(Failure) as caught:
+        EngineRunner(sglang(made, api_key=KEY), made.run).measure(job())
+    assert KEY not in caught.value.msg
+
+
 def test_its_files_are_gone_afterwards_and_others_run_beside_it(host, tmp_path, monkeypatch):
     monkeypatch.setattr(_engine.tempfile, "tempdir", str(tmp_path))
     made = host(result=write_result(SGLANG["chat"]))
