@@ -1,6 +1,9 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one assertion costs in a journal of a million rows, beside the same rows through journalctl and grep alone."""
+"""What one assertion costs in a journal of a million rows, beside the same rows through journalctl and grep alone.
+
+And how soon one that waits sees its line.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,10 @@ import time
 import ansible
 import big_journal
 import pytest
+from on_host_run import run_on_host
 
 ROUNDS = 5
+LINES = 40
 MEMORY = 60 * 1024
 EXPECT = [
     {
@@ -108,3 +113,13 @@ def test_memory_does_not_grow_with_the_rows(journal):
     assert many[3]["entries_scanned"] == big_journal.ROWS // big_journal.UNITS > 2 * few[3]["entries_scanned"]
     print(f"\npeak memory {few[1] / 1024:.1f} MiB, and with 2.5 times the rows {many[1] / 1024:.1f} MiB")
     assert many[1] < min(MEMORY, few[1] * 1.2)
+
+
+def test_a_line_is_seen_soon(hosts):
+    with hosts.first("host1"):
+        delays = sorted(run_on_host(hosts, "journal_watch.py", {"lines": LINES}, timeout=120))
+    assert len(delays) == LINES
+    print(
+        f"\nfrom the row to its being seen: median {statistics.median(delays):.3f} s, at most {delays[-1]:.3f} s, n {LINES}"
+    )
+    assert delays[int(LINES * 0.95) - 1] < 0.25
