@@ -21,12 +21,15 @@ from ansible_collections.llmops.sglang.plugins.module_utils._failure import Fail
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
+from ansible_collections.llmops.sglang.plugins.plugin_utils._json_schema import problems
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "engines"
 SGLANG = json.loads((FIXTURES / "sglang_results.json").read_text(encoding="utf-8"))
 GUIDELLM = json.loads((FIXTURES / "guidellm_reports.json").read_text(encoding="utf-8"))
 HELP = (FIXTURES / "sglang_help.txt").read_text(encoding="utf-8")
 KEY = "sk-the-secret"
+PLUGINS = pathlib.Path(__file__).resolve().parents[4] / "plugins"
+SCHEMA = PLUGINS / "plugin_utils" / "record_schemas" / "benchmark_record.v1.json"
 
 
 def job(**fields):
@@ -383,6 +386,17 @@ def test_another_guidellm_is_refused(host, answer):
     with pytest.raises(Failure) as caught:
         guidellm(host({"guidellm": answer}))
     assert caught.value.failure_class == "missing_dependency" and "0.8.1" in caught.value.msg
+
+
+@pytest.mark.parametrize("name", ["chat", "native", "empty", "no_token_at_all"])
+def test_the_measures_hold_against_the_schema_of_the_record(host, name):
+    recorded = SGLANG["empty"] if name == "no_token_at_all" else SGLANG[name]
+    if name == "no_token_at_all":
+        recorded = {**recorded, "ttfts": [0.0] * 8}
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    cell = {"properties": schema["$defs"]["cell"]["properties"], "$defs": schema["$defs"]}
+    for found in (measured(recorded, host, api="generate" if name == "native" else "chat"), of_guidellm("ok")):
+        assert list(problems(found, cell)) == []
 
 
 def test_a_report_of_another_version_is_no_result():
