@@ -101,10 +101,10 @@ class Expectation:
 
     def feed_all(self, lines: t.Iterable[Line], blocks: t.Mapping[int, Block]) -> None:
         """The same for many lines, most of which do not fit; *blocks* has the tracebacks by their lines' places."""
+        if self.over_us is not None:
+            return
         for place, line in enumerate(lines):
-            if self.over_us is not None:
-                return
-            self.feed(line, blocks.get(place))
+            self.feed(line, blocks.get(place) if blocks else None)
 
     @property
     def unfinished(self) -> bool:

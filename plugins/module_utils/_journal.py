@@ -197,7 +197,8 @@ class InvocationReader:
         log.service_entries += 1
         self._count(row)
         log.recent.add(number(row, "__MONOTONIC_TIMESTAMP"))
-        log.first_own_cursor = log.first_own_cursor or str(row.get("__CURSOR") or "")
+        if not log.first_own_cursor:
+            log.first_own_cursor = str(row.get("__CURSOR") or "")
         for line in self._service.feed(row):
             self._hand_on(line, log.lines)
         log.withheld = self._service.withheld

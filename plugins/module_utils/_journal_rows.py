@@ -103,13 +103,10 @@ def _json_row(text: str) -> dict[str, t.Any]:
 
 def number(row: dict[str, t.Any], field: str, default: int = 0) -> int:
     """*field* of *row* as a number; *default* where it is absent or something else."""
-    value = row.get(field)
-    if isinstance(value, (str, int)):
-        try:
-            return int(value)
-        except ValueError:
-            pass
-    return default
+    try:
+        return int(row[field])
+    except (KeyError, TypeError, ValueError):
+        return default
 
 
 def message_bytes(value: t.Any) -> t.Optional[bytes]:
@@ -170,7 +167,7 @@ class LineAssembler:
         message = row["MESSAGE"]
         if not self._open and isinstance(message, str) and message.isprintable() and "_LINE_BREAK" not in row:
             # As nearly all rows are: one line, and nothing to clean.
-            return [self._line(message, row)]
+            return [_line(message, row, self.source)]
         raw = message_bytes(message)
         if raw is None:
             self.withheld += 1
@@ -191,14 +188,10 @@ class LineAssembler:
         return left
 
     def _lines(self, row: dict[str, t.Any], parts: list[bytes]) -> list[Line]:
-        return [self._line(text, row) for text in split_lines(b"".join(parts))]
+        return [_line(text, row, self.source) for text in split_lines(b"".join(parts))]
 
-    def _line(self, text: str, row: dict[str, t.Any]) -> Line:
-        return Line(
-            text,
-            number(row, "__REALTIME_TIMESTAMP"),
-            self.source,
-            str(row.get("__CURSOR") or ""),
-            number(row, "__MONOTONIC_TIMESTAMP"),
-            str(row.get("_PID") or ""),
-        )
+
+def _line(text: str, row: dict[str, t.Any], source: str) -> Line:
+    cursor, pid = row.get("__CURSOR"), row.get("_PID")
+    stamp, monotonic = number(row, "__REALTIME_TIMESTAMP"), number(row, "__MONOTONIC_TIMESTAMP")
+    return Line(text, stamp, source, str(cursor or ""), monotonic, str(pid or ""))
