@@ -21,6 +21,7 @@ _USUAL_LAG_FLOOR = 0.002
 _LAG_SHARE = 0.1
 _FIRST_TOKEN_SHARE = 0.05
 _CPU_CEILING = 0.9
+_FEWEST_FOR_DRIFT = 4
 
 
 def distribution(samples: t.Sequence[t.Optional[float]]) -> dict[str, t.Any]:
@@ -66,6 +67,7 @@ def measures(load: Load, max_tokens: int) -> dict[str, t.Any]:
         ),
         "tpot_ms": distribution([s.tpot for s in done]),
         "tpot_basis": _tpot_basis(done),
+        "tpot_drift": tpot_drift(done),
         "chunk_gap_ms": distribution([gap for s in done for gap in s.chunk_gaps]),
         "e2e_ms": distribution([s.ended_at - s.clock_start for s in done]),
         "dispatch_delay_ms": distribution([s.sent_at - s.clock_start for s in done] if load.watched else []),
@@ -106,6 +108,20 @@ def steady_rate(done: t.Sequence[RequestSample], streams: int) -> t.Optional[flo
     if tokens < 0.5 * sum(s.completion_tokens or 0 for s in done):
         return None
     return _three(tokens / (end - begin))
+
+
+def tpot_drift(done: t.Sequence[RequestSample]) -> t.Optional[float]:
+    """By which share the median time a token of the later half of the requests is above that of the earlier half.
+
+    Far below 0 tells of a server that still warmed up while it was measured. Null for fewer than 8 requests.
+    """
+    times = [s.tpot for s in sorted(done, key=lambda one: (one.sent_at, one.index))]
+    known = [one for one in times if one is not None]
+    half = len(known) // 2
+    if half < _FEWEST_FOR_DRIFT or min(known) <= 0:
+        return None
+    early, late = (quantile(sorted(part), 0.5) for part in (known[:half], known[-half:]))
+    return _three(late / early - 1)
 
 
 def _tokens_within(sample: RequestSample, begin: float, end: float) -> int:

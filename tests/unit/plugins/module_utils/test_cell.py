@@ -74,6 +74,21 @@ def test_an_answer_in_one_chunk_has_no_time_a_token():
     assert sample(tokens=1).tpot is None
 
 
+@pytest.mark.parametrize(
+    ("chunks", "drift"),
+    [
+        # Drafts that are accepted more often as the server warms up: three and four tokens a step of equal length.
+        ([3] * 5 + [4] * 5, -0.25),
+        ([4] * 10, 0.0),
+        ([4] * 7, None),
+    ],
+)
+def test_a_server_that_warms_up_while_it_is_measured_shows(chunks, drift):
+    done = [sample(index, float(index), tokens=37, chunk=chunk) for index, chunk in enumerate(chunks)]
+    found = _cell.measures(Load(samples=done[::-1], max_in_flight=1), 37)["tpot_drift"]
+    assert found == (drift if drift is None else pytest.approx(drift, abs=0.001))
+
+
 def test_the_steady_rate_leaves_ramp_and_drain_out():
     # Two streams of two requests each; the second starts late, so the whole span dilutes the rate.
     starts = [(0.0, 0), (0.2, 1), (0.26, 2), (0.46, 3)]
