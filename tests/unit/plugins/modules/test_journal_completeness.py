@@ -305,3 +305,18 @@ def test_a_start_in_which_journald_was_restarted_is_not():
     host.row("Journal started", MESSAGE_ID=JOURNALD_STARTED, _TRANSPORT="driver")
     host.say("[2026-05-30 08:21:00] The server is fired up and ready to roll!")
     assert host.ask(preset=["dflash"])["failure_class"] == "log_truncated"
+
+
+def test_no_option_is_younger_than_systemd_239(host):
+    """Nor does any depend on the time of day, the locale or the time zone; a namespace needs 245, as its unit does."""
+    host.properties.update(LogRateLimitBurst="6", User="1000")
+    host.later = [(1.0, lambda: host.say("ready now"))]
+    host.ask(expect=[{"contains": "ready now"}], must_not_match=["nothing"], timeout=9)
+    host.ask(invocation="previous", preset=["clean_start"])
+    host.ask(directory="/exported", invocation="any", must_not_match=["nothing"])
+    options = {
+        word.partition("=")[0] for argv in host.commands if argv[0] == "journalctl" for word in argv if word[0] == "-"
+    }
+    assert options == {
+        "-o", "--all", "--no-pager", "--quiet", "--output-fields", "--sync", "--cursor", "--reverse", "--directory", "--field",
+    }  # fmt: skip
