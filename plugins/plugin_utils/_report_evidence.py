@@ -46,21 +46,21 @@ def evidence_table(record: Record, baseline: t.Optional[Record]) -> str:
 
 def options_table(record: Record) -> str:
     """The options of the benchmark and the arguments of the server."""
-    found = flat({**record["options"], "server": record.get("server") or {}, "client": record["client"]})
+    found = flat({**record["options"], "server": record.get("server") or {}, "client": record["client"]}, "not set")
     rows = [row([name, found[name]]) for name in list(found)[:_MOST_ROWS]]
     left = len(found) - len(rows)
     return table(["option", "value"], rows, f"{left} more are in the record." if left > 0 else "", kind="stack")
 
 
-def flat(value: t.Mapping[str, t.Any], prefix: str = "") -> dict[str, str]:
-    """A mapping without its nesting, as text: ``gpu.model``; null is unknown."""
+def flat(value: t.Mapping[str, t.Any], null: str = "unknown", prefix: str = "") -> dict[str, str]:
+    """A mapping without its nesting, as text: ``gpu.model``."""
     found: dict[str, str] = {}
     for key, one in value.items():
         name = f"{prefix}{key}"
         if isinstance(one, dict) and one and prefix.count(".") < _DEEPEST:
-            found.update(flat(one, f"{name}."))
+            found.update(flat(one, null, f"{name}."))
         elif one is None:
-            found[name] = "unknown" if not prefix.startswith(("settings", "server")) else "not set"
+            found[name] = null
         else:
             found[name] = one if isinstance(one, str) else json.dumps(one)
     return found

@@ -112,7 +112,7 @@ def open_page(browser, folder, text, width, dark):
     words += [f"--user-data-dir={folder / 'profile'}", f"--window-size={max(width, 600)},3000", "--dump-dom"]
     words += ["--blink-settings=preferredColorScheme=0"] if dark else []
     done = subprocess.run(
-        [*words, f"file://{folder / 'frame.html'}"], capture_output=True, text=True, timeout=300, check=True
+        [*words, f"file://{folder / 'frame.html'}"], capture_output=True, text=True, timeout=120, check=True
     )
     assert "CONSOLE" not in done.stderr, done.stderr
     return json.loads(html.unescape(re.search(r'<pre id="out">(.*?)</pre>', done.stdout, re.DOTALL).group(1)))

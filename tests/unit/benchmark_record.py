@@ -9,7 +9,7 @@ import copy
 import time
 
 HOSTILE = (
-    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&$x_{\u202e\x1b[31m\x00\ud800 =1+1\nsecond line"
+    "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&$x_{\u202e\x1b[31m\x00\ud800 =1+1\nsecond line"
 )
 EVIDENCE = {
     "invocation_id": "f7fd7c42365f4e399b0468bdf532bb00",
