@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from ansible.module_utils import basic
@@ -156,12 +157,23 @@ def test_questions_that_are_none(host, options):
     assert failure.value.failure_class == "rule_violated"
 
 
-def test_a_pattern_that_never_ends(host, monkeypatch):
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"expect": [one(r"(a+)+$", title="slow")]},
+        {"must_not_match": [{"title": "slow", "pattern": r"(a+)+$"}]},
+        {"expect": [one("k=", title="slow", fields={"k": {"regex": r"(a+)+$"}})]},
+    ],
+)
+def test_a_pattern_that_never_ends(host, monkeypatch, asked):
+    """Against a line of 48 KiB, which is as long as journald makes one by itself."""
     monkeypatch.setattr(_journal_assert, "PATTERN_TIME", 0.2)
-    host.say("a" * 5000 + "!")
+    host.say("k=" + "a" * 49_150 + "!")
+    began = time.process_time()
     with pytest.raises(Failure) as failure:
-        host.ask(expect=[one(r"(a+)+$", title="slow")])
+        host.ask(**asked)
     assert failure.value.failure_class == "pattern_too_slow" and "'slow'" in failure.value.msg
+    assert time.process_time() - began < 5
 
 
 def test_keys_are_masked_everywhere(host):
