@@ -156,6 +156,13 @@ def test_what_is_measured_is_in_the_schema():
     assert vars(Acceptance())["source"] in known["acceptance_source"]["enum"]
 
 
+def test_every_key_of_the_schema_is_documented():
+    guide = (CLONE / "docs" / "docsite" / "rst" / "benchmark_record.rst").read_text(encoding="utf-8")
+    whole = schema("benchmark")
+    keys = [*whole["properties"], *whole["$defs"]["cell"]["properties"], *whole["$defs"]["distribution"]["required"]]
+    assert [key for key in keys if f"``{key}``" not in guide] == []
+
+
 def test_a_pattern_finds_records_and_a_path_itself(tmp_path):
     for name in ("a_1.json", "a_2.json", "a_2.md", "b[1].json"):
         (tmp_path / name).touch()
