@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from ansible.module_utils import basic
@@ -169,11 +168,9 @@ def test_a_pattern_that_never_ends(host, monkeypatch, asked):
     """Against a line of 48 KiB, which is as long as journald makes one by itself."""
     monkeypatch.setattr(_journal_assert, "PATTERN_TIME", 0.2)
     host.say("k=" + "a" * 49_150 + "!")
-    began = time.process_time()
     with pytest.raises(Failure) as failure:
         host.ask(**asked)
     assert failure.value.failure_class == "pattern_too_slow" and "'slow'" in failure.value.msg
-    assert time.process_time() - began < 5
 
 
 def test_keys_are_masked_everywhere(host):
