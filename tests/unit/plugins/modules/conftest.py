@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from ansible.module_utils import basic
@@ -23,6 +24,26 @@ def run_module(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit):
             module.main()
         return {**json.loads(capsys.readouterr().out), "warnings": warnings}
+
+    return call
+
+
+@pytest.fixture
+def run_server_unit(tmp_path, run_module):
+    """Run server_unit for a server of 0.5.15 below the test's directory; returns its result."""
+    # A conftest is read before ansible-core's loader of collections is in place.
+    from ansible_collections.llmops.sglang.plugins.modules import server_unit
+
+    def call(check=False, **options):
+        args = {
+            "name": "llm",
+            "python": sys.executable,
+            "sglang_version": "0.5.15",
+            "dest_dir": str(tmp_path),
+            "verify": False,
+            "args": {"model_path": "org/model", "tp_size": 8},
+        }
+        return run_module(server_unit, {**args, **options}, check)
 
     return call
 

@@ -4,41 +4,21 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import pathlib
 import stat
 import sys
-import tempfile
 
 import pytest
 import yaml
-from ansible.module_utils import basic
-
-from ansible_collections.llmops.sglang.plugins.module_utils._server_unit import ServerUnit
-from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
-from ansible_collections.llmops.sglang.plugins.modules import server_unit
 
 KEY, TOKEN = "sk-the-api-key", "hf-the-token"
 
 
 @pytest.fixture
-def run(tmp_path, run_module):
-    """Run the module; returns its result."""
-
-    def call(check=False, **options):
-        args = {
-            "name": "llm",
-            "python": sys.executable,
-            "sglang_version": "0.5.15",
-            "dest_dir": str(tmp_path),
-            "verify": False,
-            "args": {"model_path": "org/model", "tp_size": 8},
-        }
-        return run_module(server_unit, {**args, **options}, check)
-
-    return call
+def run(run_server_unit):
+    return run_server_unit
 
 
 def mode(path):
@@ -204,120 +184,6 @@ def test_a_configuration_that_cannot_take_the_key_is_refused(run, tmp_path, text
     assert not (tmp_path / "llm.service").exists()
 
 
-def test_a_secret_is_private_before_its_mode_is_set(run, tmp_path, monkeypatch):
-    """A kill between the two steps must leave nothing that others can read."""
-    monkeypatch.setattr(basic.AnsibleModule, "set_mode_if_different", lambda *dummy, **dummy2: False)
-    run(api_key=KEY)
-    for file in ("config.yaml", "environment"):
-        assert mode(tmp_path / "llm.service.secrets" / file) == 0o600
-
-
-@pytest.mark.parametrize(
-    "victim", ["llm.service", "llm.service.secrets/config.yaml", "llm.service.secrets/environment"]
-)
-def test_a_mode_that_somebody_changed_is_put_right(run, tmp_path, victim):
-    run(api_key=KEY)
-    before = {p: p.read_text() for p in tmp_path.rglob("*") if p.is_file()}
-    right = mode(tmp_path / victim)
-    (tmp_path / victim).chmod(0o666)
-    assert run(check=True, api_key=KEY)["changed"]
-    assert mode(tmp_path / victim) == 0o666
-    mended = run(api_key=KEY)
-    assert mended["changed"]
-    assert victim in mended["diff"][1]["prepared"]
-    assert mode(tmp_path / victim) == right
-    assert {p: p.read_text() for p in tmp_path.rglob("*") if p.is_file()} == before
-    assert not run(api_key=KEY)["changed"]
-
-
-class Killed(BaseException):
-    pass
-
-
-@pytest.mark.parametrize("new", [False, True])
-@pytest.mark.parametrize("at", ["mkstemp", "fsync", "replace", "done"])
-def test_a_kill_leaves_the_old_file_or_the_new_one(run, tmp_path, monkeypatch, at, new):
-    """Whatever was there when it came, and with the right mode; the next run leaves nothing else."""
-    if not new:
-        run(api_key=KEY)
-    unit = tmp_path / "llm.service"
-    before = unit.read_text() if unit.exists() else None
-    real = os.replace
-
-    def killed(*words, **dummy):
-        if at == "done":
-            real(*words)
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            {"mkstemp": tempfile, "fsync": os, "replace": os, "done": os}[at], "replace" if at == "done" else at, killed
-        )
-        with pytest.raises(Killed):
-            run(args={"model_path": "other"})
-    if unit.exists():
-        assert mode(unit) == 0o644
-    assert (unit.read_text() if unit.exists() else None) == before or (at == "done" and "other" in unit.read_text())
-    run(args={"model_path": "other"}, api_key=KEY)
-    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "tmp") == ["llm.service", "llm.service.secrets"]
-    run(state="absent")
-    assert [p.name for p in tmp_path.iterdir() if p.name != "tmp"] == []
-
-
-def test_a_file_that_cannot_be_replaced_leaves_the_old_one(run, tmp_path, monkeypatch):
-    run()
-    before = (tmp_path / "llm.service").read_text()
-
-    def full(*dummy):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        result = run(args={"model_path": "other"})
-    assert result["failure_class"] == "write_failed"
-    assert "No space left on device" in result["msg"]
-    assert [(p.name, p.read_text()) for p in tmp_path.iterdir() if p.name != "tmp"] == [("llm.service", before)]
-
-
-def test_without_credentials_the_unit_s_user_reads_the_key_itself(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(ServerUnit, "_systemd_version", lambda self: 246)
-    result = run(api_key=KEY)
-    folder = tmp_path / "llm.service.secrets"
-    assert result["argv"][-2:] == ["--config", "/etc/systemd/system/llm.service.secrets/config.yaml"]
-    assert "LoadCredential" not in (tmp_path / "llm.service").read_text()
-    # The way to the file is open, and the file is not.
-    assert (mode(folder), mode(folder / "config.yaml"), mode(folder / "environment")) == (0o711, 0o600, 0o600)
-    assert not run(api_key=KEY)["changed"]
-
-
-def test_a_link_is_replaced_and_what_it_points_to_stays(run, tmp_path):
-    elsewhere = tmp_path / "tmp" / "vendor.service"
-    elsewhere.parent.mkdir(exist_ok=True)
-    elsewhere.write_text("[Service]\nExecStart=/bin/true\n")
-    (tmp_path / "llm.service").symlink_to(elsewhere)
-    result = run()
-    assert any("is replaced by a file" in w for w in result["warnings"])
-    assert result["diff"]["before"] == elsewhere.read_text() == "[Service]\nExecStart=/bin/true\n"
-    assert not (tmp_path / "llm.service").is_symlink()
-    assert mode(tmp_path / "llm.service") == 0o644
-
-
-def test_the_security_context_is_the_one_of_the_place(run, tmp_path, monkeypatch):
-    seen = []
-    monkeypatch.setattr(basic.AnsibleModule, "selinux_context", lambda self, path: ["kept", path])
-    monkeypatch.setattr(basic.AnsibleModule, "selinux_default_context", lambda self, path: ["default", path])
-    monkeypatch.setattr(
-        basic.AnsibleModule, "set_context_if_different", lambda self, path, context, dummy: seen.append((path, context))
-    )
-    unit = str(tmp_path / "llm.service")
-    for args, kind in (({"model_path": "a"}, "default"), ({"model_path": "b"}, "kept")):
-        run(args=args)
-        # Before it is in place: there is no moment without it.
-        path, context = seen.pop()
-        assert path != unit and os.path.dirname(path) == str(tmp_path)
-        assert context == [kind, unit]
-
-
 def test_a_changed_secret_is_a_change_with_a_new_identity(run, tmp_path):
     environment = tmp_path / "llm.service.secrets" / "environment"
     run(api_key=KEY)
@@ -454,94 +320,3 @@ def test_warnings_before_a_failure_are_said(run):
     result = run(sglang_version="0.5.15+fork", introspect="never", args={"model_path": "m", "nonsense": 1})
     assert result["failure_class"] == "unknown_flag"
     assert any("catalogue" in w for w in result["warnings"])
-
-
-DFLASH = {"algorithm": "DFLASH", "draft_model_path": "org/draft", "draft_window_size": 2048}
-
-
-@pytest.mark.parametrize(
-    ("args", "speculative", "part"),
-    [
-        ({}, {**DFLASH, "draft_window_size": 4, "block_size": 8}, "the window is 4 and the block size 8"),
-        ({}, {**DFLASH, "block_size": 8, "num_draft_tokens": 4}, "they are 8 and 4"),
-        ({}, {"algorithm": "DFLASH"}, "speculative.draft_model_path"),
-        ({"pp_size": 2}, DFLASH, "pp_size == 1"),
-        ({}, {**DFLASH, "algorithm": "UNO"}, "0.5.20 is the first"),
-    ],
-)
-def test_a_rule_is_told_in_check_mode_as_well_and_leaves_the_unit_that_is_there(run, tmp_path, args, speculative, part):
-    run()
-    before = (tmp_path / "llm.service").read_text()
-    for check in (True, False):
-        refused = run(check=check, args={"model_path": "m", **args}, speculative=speculative)
-        assert refused["failure_class"] == "rule_violated" and part in refused["msg"]
-        assert (tmp_path / "llm.service").read_text() == before
-
-
-def test_a_tree_without_a_branch_is_a_warning_in_check_mode_as_well(run):
-    speculative = {**DFLASH, "algorithm": "DDTREE", "block_size": 8, "tree_budget": 7}
-    for check in (True, False):
-        told = run(check=check, speculative=speculative, flag_names={"tree_budget": "--speculative-ddtree-budget"})
-        assert any("linear chain" in w for w in told["warnings"])
-
-
-class Systemctl:
-    """Answers like a host without the unit, or with *properties* of one, and keeps what it was asked."""
-
-    def __init__(self, **properties):
-        self.asked = []
-        self.properties = properties or {"LoadState": "not-found", "ActiveState": "inactive"}
-
-    def __call__(self, words, **dummy):
-        self.asked.append(list(words))
-        shown = "".join(f"{key}={value}\n" for key, value in self.properties.items())
-        answers = {"show": shown, "--version": "systemd 252 (252.1)\n"}
-        return 0, answers.get(words[1], "") if words[0] == "systemctl" else "", ""
-
-
-def test_check_mode_on_a_fresh_host_asks_systemd_and_tells_it_nothing(run, monkeypatch):
-    systemctl = Systemctl()
-    monkeypatch.setattr(ServerUnit, "_manager", lambda self: Manager(systemctl))
-    monkeypatch.setattr(basic.AnsibleModule, "run_command", lambda self, words, **more: systemctl(words, **more))
-    told = run(check=True, dest_dir=None, api_key=KEY, name="no-such-llm")
-    assert told["changed"] and "ExecStart=" in told["diff"][0]["after"], told.get("msg")
-    assert systemctl.asked
-    assert {next(w for w in words[1:] if w != "--user") for words in systemctl.asked if words[0] == "systemctl"} <= {
-        "show",
-        "--version",
-    }
-
-
-def test_check_mode_on_a_fresh_host_forecasts_a_drop_in_over_a_unit_that_is_still_to_come(run, monkeypatch):
-    systemctl = Systemctl()
-    monkeypatch.setattr(ServerUnit, "_manager", lambda self: Manager(systemctl))
-    monkeypatch.setattr(basic.AnsibleModule, "run_command", lambda self, words, **more: systemctl(words, **more))
-    told = run(check=True, style="drop_in", verify=True)
-    assert told["changed"] and "ExecStart=" in told["diff"]["after"], told.get("msg")
-    assert any("no unit 'llm.service'" in w and "earlier task" in w for w in told["warnings"])
-    assert not [words for words in systemctl.asked if words[0] == "systemd-analyze"]
-    assert run(style="drop_in")["failure_class"] == "no_such_unit"
-
-
-@pytest.mark.parametrize(
-    ("options", "owner", "warned"),
-    [
-        ({}, {}, False),
-        ({"service": {"KillMode": "control-group"}}, {}, True),
-        ({"service": {"KillSignal": "SIGTERM"}}, {}, True),
-        ({"service": {"KillSignal": 2}}, {}, False),
-        ({"service": {"KillMode": None}}, {}, True),
-        ({"style": "drop_in"}, {"KillMode": "control-group", "KillSignal": "15"}, True),
-        ({"style": "drop_in"}, {"KillMode": "mixed", "KillSignal": "2"}, False),
-        (
-            {"style": "drop_in", "service": {"KillMode": "mixed", "KillSignal": "INT"}},
-            {"KillMode": "control-group", "KillSignal": "15"},
-            False,
-        ),
-    ],
-)
-def test_a_stop_that_cuts_running_requests_is_told_before_it_does(run, monkeypatch, options, owner, warned):
-    loaded = {"LoadState": "loaded", "ActiveState": "inactive", "FragmentPath": "/lib/x.service"}
-    monkeypatch.setattr(ServerUnit, "_manager", lambda self: Manager(Systemctl(**loaded, **owner)))
-    warnings = run(check=True, **options)["warnings"]
-    assert any("KillMode=mixed" in w for w in warnings) is warned, warnings
