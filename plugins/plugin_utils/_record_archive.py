@@ -16,6 +16,8 @@ import typing as t
 from ansible_collections.llmops.sglang.plugins.plugin_utils._shared_file import unwritable
 
 FIGURE_NAMES = ("throughput", "ttft", "speedup", "acceptance", "starts")
+# Where the role lets records arrive; a folder of another name is somebody's own.
+INCOMING = ".incoming"
 # What may lie beside a record, first what must be there before it and last the record itself.
 _BESIDE = (".jsonl.gz", ".md")
 _MADE_OF_IT = (".html", *(f"-{name}.png" for name in FIGURE_NAMES))
@@ -39,9 +41,10 @@ def take_in(source: str, directory: str) -> str:
         _move(source, target)
     except OSError as exc:
         raise unwritable(target, exc) from exc
-    # Only where nothing else waits there.
-    with contextlib.suppress(OSError):
-        os.rmdir(os.path.dirname(source))
+    if os.path.basename(os.path.dirname(source)) == INCOMING:
+        # Only where nothing else waits there.
+        with contextlib.suppress(OSError):
+            os.rmdir(os.path.dirname(source))
     return target
 
 

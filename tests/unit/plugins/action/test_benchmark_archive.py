@@ -85,6 +85,11 @@ def test_a_record_is_filed_with_what_lies_beside_it(archive):
     assert result["changed"] is False and result["removed"] == []
 
 
+def test_a_folder_of_the_user_s_own_stays(archive):
+    archive.incoming = archive.folder / "fetched"
+    assert archive.file()["record_path"] and list(archive.incoming.iterdir()) == []
+
+
 def test_in_check_mode_nothing_is_touched(archive):
     result = archive.file(check_mode=True)
     assert result["skipped_reason"] and result["record_path"] is None and archive.names() == []
