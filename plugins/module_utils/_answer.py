@@ -71,6 +71,7 @@ def read_generation(body: t.Any) -> Generation:
     _refuse_error(body)
     generation = _from_choices(body) if "choices" in body else _from_native(body)
     generation.body = body
+    _refuse_cut(generation, _mapping(body.get("meta_info")))
     if not generation.generated_from:
         raise BadAnswer(_why_empty(body, generation))
     return generation
@@ -83,7 +84,8 @@ def read_stream(text: str) -> Generation:
     """
     total = Generation(body={})
     calls: dict[int, dict[str, t.Any]] = {}
-    events = [line[5:].strip() for line in text.splitlines() if line.startswith("data:")]
+    # Text may hold what Python takes for the end of a line, too.
+    events = [line[5:].strip() for line in text.split("\n") if line.startswith("data:")]
     if not events:
         raise BadAnswer("The answer is no server-sent stream: it has no 'data:' line.")
     for event in events:
@@ -96,7 +98,8 @@ def read_stream(text: str) -> Generation:
         if isinstance(chunk, dict):
             _refuse_error(chunk)
             _add_chunk(total, calls, chunk)
-    total.tool_calls = [calls[index] for index in sorted(calls)]
+    total.tool_calls = [calls[index] for index in sorted(calls) if any(calls[index].values())]
+    _refuse_cut(total, _mapping(total.body.get("meta_info")))
     if not total.generated_from:
         raise BadAnswer("The stream ended without a token.")
     if not total.finish_reason and "[DONE]" not in events:
@@ -155,7 +158,7 @@ def _from_choices(body: dict[str, t.Any]) -> Generation:
     generation = Generation(
         content=_string(content),
         reasoning=_reasoning(message),
-        tool_calls=_mappings(message.get("tool_calls")),
+        tool_calls=[call for call in _mappings(message.get("tool_calls")) if any(call.values())],
         finish_reason=_reason(choice.get("finish_reason")),
     )
     _keep_counts(generation, body)
@@ -173,14 +176,20 @@ def _from_native(body: dict[str, t.Any]) -> Generation:
         text = text[0] if text else ""
     generation = Generation(content=_string(text))
     _keep_counts(generation, body)
-    reason = _mapping(body.get("meta_info")).get("finish_reason")
-    if isinstance(reason, dict) and reason.get("type") == "abort":
-        raise BadAnswer(
-            f"The server aborted the request: {_string(reason.get('message')) or 'no reason given'}",
-            "server_error",
-            _number(reason.get("status_code")) or 0,
-        )
     return generation
+
+
+def _refuse_cut(generation: Generation, meta: dict[str, t.Any]) -> None:
+    """A generation that the server itself broke off has not succeeded, however many tokens came before."""
+    if generation.finish_reason not in words("broken"):
+        return
+    reason = _mapping(meta.get("finish_reason"))
+    raise BadAnswer(
+        f"The server aborted the request: {_string(reason.get('message')) or 'no reason given'} "
+        f"(finish_reason '{generation.finish_reason}').",
+        "server_error",
+        _number(reason.get("status_code")) or 0,
+    )
 
 
 def _keep_counts(generation: Generation, body: dict[str, t.Any]) -> None:
@@ -243,6 +252,10 @@ def _string(value: t.Any) -> str:
 
 
 def _number(value: t.Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return int(value) if isinstance(value, str) and value.isdigit() else None
-    return int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    if isinstance(value, str) and not (value.isdecimal() and len(value) < 20):
+        return None
+    number = int(value) if isinstance(value, str) else value
+    # JSON as Python reads it has numbers without a value.
+    return int(number) if abs(number) < 1e18 else None

@@ -12,7 +12,7 @@ class Engine(t.NamedTuple):
     """What one engine calls the same things.
 
     reasoning: keys beside a chat message's content. text, tokens, prompt_tokens: keys of an answer of its own route.
-    cut: why a generation ended at its token limit. verify_counter: metric that counts verify steps.
+    cut: why a generation ended at its token limit; broken: because the server gave it up. verify_counter: metric that counts verify steps.
     """
 
     name: str
@@ -21,6 +21,7 @@ class Engine(t.NamedTuple):
     tokens: str
     prompt_tokens: str
     cut: str
+    broken: tuple[str, ...]
     verify_counter: str
 
 
@@ -32,6 +33,7 @@ ENGINES = (
         tokens="completion_tokens",
         prompt_tokens="prompt_tokens",
         cut="length",
+        broken=("abort",),
         # From 0.5.13.
         verify_counter="sglang:spec_verify_calls_total",
     ),
@@ -43,6 +45,7 @@ ENGINES = (
         tokens="completion_tokens",
         prompt_tokens="prompt_tokens",
         cut="length",
+        broken=("abort", "error"),
         verify_counter="vllm:spec_decode_num_drafts_total",
     ),
     Engine(
@@ -52,6 +55,7 @@ ENGINES = (
         tokens="tokens_predicted",
         prompt_tokens="tokens_evaluated",
         cut="limit",
+        broken=(),
         # It counts in its answers.
         verify_counter="",
     ),

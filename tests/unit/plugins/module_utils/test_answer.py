@@ -101,6 +101,9 @@ def test_content_in_parts():
         (chat({}), "empty_output", "no token"),
         ({"text": "", "meta_info": {"completion_tokens": 0}}, "empty_output", "no token"),
         ({"text": "", "meta_info": {"finish_reason": {"type": "abort", "message": "gone"}}}, "server_error", "gone"),
+        (chat({"content": "Red is"}, "abort"), "server_error", "abort"),
+        (chat({"content": "Red is"}, "error"), "server_error", "error"),
+        (chat({"tool_calls": [{}]}), "empty_output", "no token"),
         ({"status": "ok"}, "empty_output", "status"),
         ([], "empty_output", "list"),
         (None, "empty_output", "NoneType"),
@@ -118,6 +121,13 @@ def test_a_200_that_is_no_generation(body, failure_class, word):
 def test_recorded_errors_are_no_generation(name):
     with pytest.raises(BadAnswer):
         read_generation(RECORDED["errors"][name])
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), "\u00b2", "9" * 5000, 10**400])
+def test_counts_that_are_no_numbers_count_as_not_told(odd):
+    usage = {"prompt_tokens": odd, "completion_tokens": odd}
+    generation = read_generation(chat({"content": "x"}, usage=usage))
+    assert generation.text == "x" and generation.tokens is None and generation.prompt_tokens is None
 
 
 @pytest.mark.parametrize("odd", [None, 3, "x", [], {}, [None], True])
@@ -171,11 +181,24 @@ def test_where_verify_steps_are(body):
         ('data: {"choices":[{"delta":{"content":"x"}}]}\n\n', "before its end"),
         ('data: {"choices":[{"delta":{"content":"x"}', "not JSON"),
         ('data: {"error":{"message":"boom","code":500}}\n\ndata: [DONE]\n', "boom"),
+        ('data: {"choices":[{"delta":{"content":"x"},"finish_reason":"abort"}]}\n\ndata: [DONE]\n', "abort"),
+        (
+            'data: {"text":"x","meta_info":{"finish_reason":{"type":"abort","message":"gone"}}}\n\ndata: [DONE]\n',
+            "aborted the request: gone",
+        ),
+        ('data: {"choices":[{"delta":{"tool_calls":[{"index":0}]}}]}\n\ndata: [DONE]\n', "without a token"),
     ],
 )
 def test_streams_that_are_no_generation(stream, word):
     with pytest.raises(BadAnswer, match=word):
         read_stream(stream)
+
+
+def test_the_lines_of_a_stream_end_where_http_says():
+    said = "a\u2028b\u0085c"
+    event = json.dumps({"choices": [{"delta": {"content": said}}]}, ensure_ascii=False)
+    for end in ("\n", "\r\n"):
+        assert read_stream(f"data: {event}{end}{end}data: [DONE]{end}").content == said
 
 
 def test_a_streamed_tool_call_is_put_together():
