@@ -183,7 +183,15 @@ def write_record(
         "finished_at": now,
         "options": {
             key: params[key]
-            for key in ("max_tokens", "temperature", "samples", "extra_body", "task_timeout", "memory_max", "task_names")
+            for key in (
+                "max_tokens",
+                "temperature",
+                "samples",
+                "extra_body",
+                "task_timeout",
+                "memory_max",
+                "task_names",
+            )
         },
         **{key: result[key] for key in result if key not in ("tasks", "evidence")},
         "evidence_before": result["evidence"],

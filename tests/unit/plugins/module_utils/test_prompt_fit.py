@@ -67,13 +67,16 @@ def test_the_mean_is_right_where_only_answers_tell(wanted, number, tokenizer, se
 @pytest.mark.parametrize("tokenizer", ["bytes", "words"])
 def test_the_mean_is_right_whatever_the_passages_are(wanted, number, tokenizer):
     """A passage of code may end in a long indentation, which is no end that fits; then another one is drawn."""
-    off = {}
-    for seed in range(60):
-        (count, dummy), prompts = counter(tokenizer), PromptText(str(seed), "s")
-        texts, dummy2 = fit_by_answers(
-            prompts, wanted, number, wanted * 4, OVERHEAD, lambda twins: [count(twin) for twin in twins]
+
+    def distance(seed):
+        count, dummy = counter(tokenizer)
+        prompts = PromptText(str(seed), "s")
+        texts, dummy = fit_by_answers(
+            prompts, wanted, number, wanted * 4, OVERHEAD, lambda twins: list(map(count, twins))
         )
-        off[seed] = abs(sum(count(text) for text in texts) / number - wanted)
+        return abs(sum(map(count, texts)) / number - wanted)
+
+    off = {seed: distance(seed) for seed in range(60)}
     assert {seed: far for seed, far in off.items() if far > max(1, wanted * 0.02)} == {}
 
 
