@@ -8,10 +8,12 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import from_argv
+from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
+from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument, from_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import ProbeOptions, Prober
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient
+from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._readiness import Readiness
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
@@ -40,9 +42,11 @@ class GenerationWait:
         self.name = unit_name(params["name"]) if params.get("name") else None
         self.memory = WaitMemory.load(params.get("slice_state"), time.monotonic())
         self.mask = Mask([params.get("api_key")])
+        _refuse_without_unit(params)
         manager = Manager(run_command, params["scope"]) if self.name else None
         self.argv = self._argv(manager, self.name) if manager and self.name else []
         self.base_url = params.get("base_url") or (from_argv(self.argv) if manager else "")
+        self.guessed = not params.get("base_url") and names_no_server(self.argv)
         self.client = HttpClient.from_params(params, self.base_url)
         self.mask = self.client.mask
         previous = plain_invocation_id(params.get("previous_invocation_id"))
@@ -56,10 +60,20 @@ class GenerationWait:
 
     @staticmethod
     def _argv(manager: Manager, name: str) -> list[str]:
-        """The command line of the process that runs, else of the unit; empty where there is neither."""
+        """The command line of the process that runs, else of the unit; empty where there is neither.
+
+        Where a script runs the server, that of its process; where none names a server, the main process's own.
+        """
         state = manager.show(name)
-        running = read_argv(state.main_pid) if state.main_pid else None
-        return running or (manager.exec_start(name) if state.exists else [])
+        running = (read_argv(state.main_pid) if state.main_pid else None) or []
+        if not names_no_server(running):
+            return running
+        start = manager.exec_start(name) if state.exists else []
+        pids = members(state.control_group) if state.main_pid and names_no_server(start) else []
+        for argv in (start, *(read_argv(pid) or [] for pid in pids)):
+            if not names_no_server(argv):
+                return argv
+        return running or start
 
     def run(self) -> dict[str, t.Any]:
         """The result of the slice.
@@ -88,6 +102,8 @@ class GenerationWait:
         result.update(ok=False, log_tail=self._log_tail())
         result["last_error"] = result["last_error"] or self.mask.text(verdict.msg)[:500]
         result.pop("failure_class")
+        if self.guessed and verdict.failure_class in ("connection_refused", "foreign_listener", "ambiguous_listener"):
+            verdict.msg += f" No command line of the unit names a server, so {self.base_url} is only SGLang's default: set base_url."
         return Failure(verdict.failure_class, self.mask.text(verdict.msg)[:1500], **result)
 
     def _log_tail(self) -> list[str]:
@@ -133,6 +149,19 @@ def skipped(params: Params, run_command: t.Callable[..., t.Any]) -> dict[str, t.
     return result
 
 
+def names_no_server(argv: t.Sequence[str]) -> bool:
+    """Whether *argv* tells nothing of where a server listens, as that of a script, or of a process not executed yet."""
+    return not read_launch(argv).found and argument(argv, "--port") is None
+
+
+def _refuse_without_unit(params: Params) -> None:
+    for option in ("require_owner", "previous_invocation_id"):
+        if params.get(option) and not params.get("name"):
+            raise Failure(
+                "bad_request", f"The option '{option}' can only be kept for a unit: set name, or leave it off."
+            )
+
+
 def _probe_options(params: Params) -> ProbeOptions:
     names = (
         "api",
@@ -166,6 +195,6 @@ def _wait_options(params: Params, previous: str, has_unit: bool) -> WaitOptions:
         max_restarts=params["max_restarts"],
         fail_fast=params["fail_fast"],
         health_path="" if params.get("health_path") == "" else params.get("health_path") or "/health",
-        warmup_contexts=params["warmup_contexts"],
+        warmup_contexts=[tokens for tokens in params["warmup_contexts"] if tokens > 0],
         warmup_concurrency=params["warmup_concurrency"],
     )

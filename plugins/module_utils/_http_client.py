@@ -17,6 +17,7 @@ import ssl
 import sys
 import time
 import typing as t
+from urllib.parse import urlsplit
 
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import address_of
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import missing_dependency
@@ -67,7 +68,7 @@ class HttpClient:
             sent["Authorization"] = b"Bearer " + api_key.encode("utf-8")
         verify: bool | str = (ca_path or True) if validate_certs else False
         cert = (client_cert, client_key) if client_cert and client_key else client_cert
-        self.mask = Mask(secrets_in(api_key, headers))
+        self.mask = Mask([*secrets_in(api_key, headers), password_in(base_url)])
         self._target = Target(sent, verify, cert, use_proxy, self.mask)
 
     @classmethod
@@ -162,6 +163,12 @@ class HttpClient:
         plain = socket.create_connection((self.host, self.port), timeout)
         with plain, context.wrap_socket(plain, server_hostname=self.host) as secure:
             yield secure
+
+
+def password_in(url: str) -> str:
+    """The password that *url* holds, as it is written there; empty where there is none."""
+    user, sep, dummy = urlsplit(url).netloc.rpartition("@")
+    return user.partition(":")[2] if sep else ""
 
 
 def secrets_in(api_key: str | None, headers: t.Mapping[str, t.Any] | None) -> list[str]:

@@ -12,9 +12,12 @@ import time
 
 import pytest
 
+from ansible_collections.llmops.sglang.plugins.module_utils import _generation_wait
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._generation_wait import GenerationWait
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_options import Verdict
 from ansible_collections.llmops.sglang.plugins.modules.wait_for_generation import PROBE_SPEC, WAIT_SPEC
 
 SPEC = {**UNIT_SPEC, **CONNECTION_SPEC, **PROBE_SPEC, **WAIT_SPEC}
@@ -90,3 +93,66 @@ def test_a_late_start_is_told_while_it_waits_and_in_the_result(server):
     with pytest.raises(Failure):
         again.run()
     assert again.memory.warnings == ["This start takes more than twice the usual 0.1 s of its configuration."]
+
+
+@pytest.mark.parametrize("option", [{"require_owner": True}, {"previous_invocation_id": "a" * 32}])
+def test_what_only_a_unit_can_show_is_refused_without_one(option):
+    with pytest.raises(Failure) as caught:
+        a_wait(base_url="http://127.0.0.1:1", **option)
+    assert caught.value.failure_class == "bad_request" and next(iter(option)) in caught.value.msg
+    assert a_wait(base_url="http://127.0.0.1:1", require_owner=False, previous_invocation_id="")
+
+
+def test_a_warm_up_of_no_length_is_none():
+    assert a_wait(base_url="http://127.0.0.1:1", warmup_contexts=[0, 100, -1]).options.warmup_contexts == [100]
+
+
+def test_the_password_of_a_url_is_hidden(server):
+    server.said = (200, {"choices": [{"message": {"content": "pa55word9 it is"}, "finish_reason": "stop"}]})
+    result = a_wait(base_url=server.url.replace("//", "//me:pa55word9@"), successes=1).run()
+    assert result["ok"] is True and "pa55word9" not in json.dumps(result)
+
+
+SERVER = ["/usr/bin/python3", "-m", "sglang.launch_server", "--port", "31000"]
+
+
+class Units:
+    """A manager with one unit, whose main process is 100."""
+
+    def __init__(self, start):
+        self.start = start
+
+    def show(self, name):
+        return UnitState(name, {"LoadState": "loaded", "ActiveState": "active", "MainPID": "100", "ControlGroup": "/x"})
+
+    def exec_start(self, dummy):
+        return self.start
+
+
+@pytest.mark.parametrize(
+    ("main", "start", "children", "found"),
+    [
+        (SERVER, ["/opt/start.sh"], [], SERVER),
+        (["vllm", "--port", "1"], SERVER, [], ["vllm", "--port", "1"]),
+        # A process that systemd has not executed yet, one that renamed itself, and one that is gone.
+        (["/usr/lib/systemd/systemd-executor", "--deserialize", "74"], SERVER, [], SERVER),
+        (["sglang::server"], SERVER, [], SERVER),
+        (None, SERVER, [], SERVER),
+        (["/bin/bash", "/opt/start.sh"], ["/opt/start.sh"], [["sleep", "1"], SERVER], SERVER),
+        (["/bin/bash", "/opt/start.sh"], ["/opt/start.sh"], [], ["/bin/bash", "/opt/start.sh"]),
+    ],
+)
+def test_the_command_line_is_the_one_that_names_a_server(monkeypatch, main, start, children, found):
+    argvs = {100: main, **dict(enumerate(children, 101))}
+    monkeypatch.setattr(_generation_wait, "read_argv", argvs.get)
+    monkeypatch.setattr(_generation_wait, "members", lambda group: sorted(argvs))
+    assert GenerationWait._argv(Units(start), "sglang.service") == found
+
+
+@pytest.mark.parametrize(("argv", "guessed"), [(["/opt/start.sh"], True), (SERVER, False)])
+@pytest.mark.parametrize("failure_class", ["foreign_listener", "connection_refused"])
+def test_a_guessed_url_is_said_where_it_may_be_the_fault(argv, guessed, failure_class):
+    wait = a_wait(base_url="http://127.0.0.1:30000")
+    wait.argv, wait.guessed = argv, _generation_wait.names_no_server(argv)
+    failure = wait._failure(Verdict(failure_class, "So it is."), {"last_error": None, "failure_class": None})
+    assert ("set base_url" in failure.msg) is guessed
