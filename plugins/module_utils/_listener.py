@@ -83,7 +83,10 @@ def _same(one: str, other: str) -> bool:
 
 
 def local_addresses(host: str) -> list[str]:
-    """The addresses of *host* that belong to this machine, in the order in which a client tries them."""
+    """The addresses of *host* that belong to this machine, in the order in which a client tries them.
+
+    None where a client may be led to another machine as well.
+    """
     try:
         infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -95,8 +98,19 @@ def local_addresses(host: str) -> list[str]:
                 probe.bind((address[0], 0, *address[2:]))
             local.append(str(address[0]).partition("%")[0])
         except OSError:
-            continue
+            if _leads_elsewhere(family, address):
+                return []
     return local
+
+
+def _leads_elsewhere(family: int, address: t.Any) -> bool:
+    """Whether there is a route to an address that is not this machine's; nothing is sent."""
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address[0], 9, *address[2:]))
+        return True
+    except OSError:
+        return False
 
 
 def holders(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import time
 import typing as t
 from dataclasses import dataclass, field
 
@@ -49,6 +50,12 @@ _PROPERTIES = [
     "WorkingDirectory",
     "Job",
 ]
+
+# What systemctl meets while the manager executes itself anew, as an upgrade of systemd makes it; that takes about a second.
+_EXECUTED_ANEW = re.compile(
+    "Transport endpoint is not connected|disconnected from message bus|Connection reset by peer|Broken pipe"
+)
+_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -148,6 +155,7 @@ class Manager:
 
     def __init__(self, run_command: RunCommand, scope: str = "system", uid: t.Optional[int] = None) -> None:
         self.run_command = run_command
+        self.sleep = time.sleep
         self.scope = scope
         self.command_environ: dict[str, str] = {"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
         if scope == "user":
@@ -181,7 +189,14 @@ class Manager:
 
     def show(self, name: str) -> UnitState:
         """The unit's state now; an unknown unit has the load state ``not-found``."""
-        dummy, out, dummy2 = self.systemctl("show", "--no-pager", f"--property={','.join(_PROPERTIES)}", "--", name)
+        words = ("show", "--no-pager", f"--property={','.join(_PROPERTIES)}", "--", name)
+        for pause in _PAUSES:
+            rc, out, err = self.systemctl(*words, check=False)
+            if rc == 0 or not _EXECUTED_ANEW.search(err):
+                break
+            self.sleep(pause)
+        if rc != 0:
+            dummy, out, dummy2 = self.systemctl(*words)
         return UnitState(name, parse_properties(out))
 
     def daemon_reload(self) -> None:

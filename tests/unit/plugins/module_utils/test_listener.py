@@ -9,6 +9,7 @@ import socket
 
 import pytest
 
+from ansible_collections.llmops.sglang.plugins.module_utils import _listener
 from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
 from ansible_collections.llmops.sglang.plugins.module_utils._engine_processes import dead, workers
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
@@ -270,6 +271,17 @@ def test_which_addresses_are_local():
     assert local_addresses("127.0.0.1") == ["127.0.0.1"] and local_addresses("::1") == ["::1"]
     assert "127.0.0.1" in local_addresses("localhost")
     assert local_addresses("192.0.2.1") == [] and local_addresses("no-such-host.invalid") == []
+
+
+def test_a_name_that_leads_to_another_machine_too_is_none_of_ours(monkeypatch):
+    infos = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in ("192.0.2.1", "127.0.0.1")]
+    reached = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_more: infos)
+    monkeypatch.setattr(_listener, "_leads_elsewhere", lambda family, address: reached.append(address[0]) or True)
+    assert local_addresses("both.example") == [] and reached == ["192.0.2.1"]
+    # An address that no client of this machine can reach, as where IPv6 is off, leads nowhere.
+    monkeypatch.setattr(_listener, "_leads_elsewhere", lambda family, address: False)
+    assert local_addresses("both.example") == ["127.0.0.1"]
 
 
 def test_unreadable_processes_are_told(proc, monkeypatch):

@@ -156,3 +156,25 @@ def test_without_a_bus_credentials_are_read_from_the_unit_s_files(tmp_path):
     drop_in.write_text("[Service]\nLoadCredential=key:/etc/k\n")
     state = UnitState("x.service", {"LoadCredential": "[unprintable]", "DropInPaths": str(drop_in)})
     assert Manager(lambda argv, **dummy: (1, "", "no bus")).load_credentials(state) == [("key", "/etc/k")]
+
+
+@pytest.mark.parametrize("fails", [1, 4, 99])
+@pytest.mark.parametrize(
+    "said", ["Transport endpoint is not connected", "Message recipient disconnected from message bus"]
+)
+def test_a_manager_that_executes_itself_anew_is_asked_again(said, fails):
+    asked, paused = [], []
+
+    def run(argv, **_more):
+        asked.append(argv)
+        failed = len(asked) <= fails
+        return (1, "", f"Failed to get properties: {said}\n") if failed else (0, "MainPID=7\n", "")
+
+    manager = Manager(run)
+    manager.sleep = paused.append
+    if fails < 99:
+        assert manager.show("x.service").main_pid == 7 and len(paused) == fails
+    else:
+        with pytest.raises(Failure, match="Failed to get properties"):
+            manager.show("x.service")
+        assert 1 < sum(paused) < 10
