@@ -143,11 +143,9 @@ def test_verify_changes_nothing_and_tells_drift(deployed):
 def test_what_a_log_says_is_no_template(deployed):
     """Not in what the role shows of a failure, and not where a play shows it once more."""
     text = "danger {{ lookup('ansible.builtin.pipe', 'touch /tmp/llmops-inert') }} {% for x in y %} {{ 6 * 7 }}"
-    # Said by a process of the unit.
-    deployed.shell(
-        "echo $$ > /sys/fs/cgroup/system.slice/sglang-site.service/cgroup.procs; "
-        f"systemd-cat echo {shlex.quote(text)}; journalctl --sync"
-    )
+    # Said by a process of the unit, which lives until journald has looked whose it is.
+    said = shlex.quote(f"echo {shlex.quote(text)}; journalctl --sync")
+    deployed.shell(f"echo $$ > /sys/fs/cgroup/system.slice/sglang-site.service/cgroup.procs; systemd-cat sh -c {said}")
     play = {
         "hosts": "sglang",
         "gather_facts": False,
