@@ -32,14 +32,6 @@ def waiting(stage, state=1, detail="", **more):
     }
 
 
-def takes(seconds, said):
-    def slow():
-        time.sleep(seconds)
-        return dict(said)
-
-    return slow
-
-
 READY = {
     "ok": True,
     "changed": False,
@@ -107,11 +99,22 @@ def test_a_start_that_takes_twice_as_long_as_usual_is_spoken_of():
 LATE = "gpu1 sglang: warning: this start takes more than twice the usual 30 s of its configuration"
 
 
-def test_a_start_beyond_twice_the_usual_is_warned_of_while_its_slice_runs(run):
-    before = []
+def test_a_start_beyond_twice_the_usual_is_warned_of_while_its_slice_runs(run, monkeypatch):
+    before, begun = [], threading.Event()
+
+    class Timer(threading.Timer):
+        """One whose time comes within the slice, however slow the machine is."""
+
+        def run(self):
+            assert self.interval == 0.2
+            begun.wait()
+            self.function(*self.args)
+
+    monkeypatch.setattr(_progress.threading, "Timer", Timer)
 
     def slow():
         before.extend(run.shown.lines)
+        begun.set()
         while not any("warning" in line for line in run.shown.lines):
             time.sleep(0.01)
         return waiting("listening", 2, expected=30.0, late_in=-0.5)
@@ -154,7 +157,12 @@ def test_a_percentage_alone_is_no_new_stage(run):
 
 
 def test_a_slice_that_takes_long_is_spoken_of_meanwhile(run):
-    _result, _sent, lines = run([waiting("listening"), takes(0.75, READY)], {"progress_interval": 0.2})
+    def slow():
+        while len(run.shown.lines) < 3:
+            time.sleep(0.01)
+        return dict(READY)
+
+    _result, _sent, lines = run([waiting("listening"), slow], {"progress_interval": 0.2})
     assert len(lines) >= 4 and all("listening" in line for line in lines[:-1]) and "ready" in lines[-1]
 
 
