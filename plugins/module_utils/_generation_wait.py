@@ -29,6 +29,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import 
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_options import Verdict, WaitOptions
 
 Params = t.Mapping[str, t.Any]
+# A script may start its server at any time, and the next slice reads where that listens.
+GUESS_SECONDS = 3.0
 
 
 class GenerationWait:
@@ -85,7 +87,8 @@ class GenerationWait:
         if self.argv and memory.expected_elapsed is None:
             memory.expected_elapsed = self.times.expected(self.key)
         readiness = Readiness(self.options, memory, self.host, self.prober, time.monotonic, time.sleep)
-        verdict = readiness.run(self.params["slice_seconds"], self.params["slice_limit"])
+        seconds = self.params["slice_seconds"]
+        verdict = readiness.run(min(seconds, GUESS_SECONDS) if self.guessed else seconds, self.params["slice_limit"])
         now = time.monotonic()
         memory.words_per_token = self.prober.words_per_token
         self._tell_slow(now)

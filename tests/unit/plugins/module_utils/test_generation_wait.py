@@ -156,3 +156,10 @@ def test_a_guessed_url_is_said_where_it_may_be_the_fault(argv, guessed, failure_
     wait.argv, wait.guessed = argv, _generation_wait.names_no_server(argv)
     failure = wait._failure(Verdict(failure_class, "So it is."), {"last_error": None, "failure_class": None})
     assert ("set base_url" in failure.msg) is guessed
+
+
+def test_a_slice_over_a_guessed_url_is_short(monkeypatch):
+    monkeypatch.setattr(_generation_wait, "GUESS_SECONDS", 0.1)
+    wait = a_wait(base_url="http://127.0.0.1:1", timeout=600)
+    wait.guessed = True
+    assert "slice_state" in wait.run()
