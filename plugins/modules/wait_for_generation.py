@@ -70,7 +70,8 @@ options:
     default: {}
   headers:
     description:
-      - Further HTTP headers. Values of headers whose names sound secret are masked in results.
+      - Further HTTP headers. Values of headers whose names sound secret are masked in results, and so is a password in
+        O(base_url).
     type: dict
     default: {}
   timeout:
@@ -99,6 +100,7 @@ options:
   ready_when:
     description:
       - A JMESPath expression on the decoded answer that must be true, for example V(usage.completion_tokens > `10`).
+      - With O(stream), it sees the last event of the stream alone.
     type: str
   expect_regex:
     description:
@@ -138,11 +140,11 @@ options:
   previous_invocation_id:
     description:
       - The invocation before a restart. The wait fails with V(not_restarted) while it is still the current one.
-      - Dashes and case do not matter; an empty string counts as not given.
+      - Dashes and case do not matter; an empty string counts as not given. Refused without O(name).
     type: str
   require_owner:
     description:
-      - Whether the listening process must be shown to belong to the unit's current invocation.
+      - Whether the listening process must be shown to belong to the unit's current invocation; refused without O(name).
       - By default true where O(name) is given.
     type: bool
   max_restarts:
@@ -330,6 +332,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._generation_wait import GenerationWait, skipped
+from ansible_collections.llmops.sglang.plugins.module_utils._http_client import password_in, secrets_in
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import empty_result
 
 PROBE_SPEC = {
@@ -373,6 +376,9 @@ def main() -> None:
         required_one_of=[("name", "base_url")],
         supports_check_mode=True,
     )
+    # Ansible itself hides these in the arguments that it shows.
+    hidden = [*secrets_in(None, module.params["headers"]), password_in(module.params["base_url"] or "")]
+    module.no_log_values.update(word for word in hidden if len(word) > 3)
     wait = None
     try:
         if module.check_mode:
@@ -384,7 +390,11 @@ def main() -> None:
         defaults = {**empty_result(), "ok": False}
         del defaults["failure_class"]
         fail_module(module, failure, **defaults)
-    _warn(module, wait if "slice_state" not in result else None)
+    if "slice_state" in result:
+        # Masked already; and Ansible would hide a short key among the digits of its times, too.
+        module.no_log_values.clear()
+        module.exit_json(**result, invocation={})
+    _warn(module, wait)
     module.exit_json(**result)
 
 
