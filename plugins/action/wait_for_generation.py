@@ -41,6 +41,8 @@ class ActionModule(ActionBase):
         lines = ProgressLines(subject_of(self._task, task_vars), 0 if self._task.no_log else interval)
         seconds = max(interval, SHORTEST_SLICE) if interval > 0 else SILENT_SLICE
         begun = time.monotonic()
+        # Whoever was reached once may be lost and come back; whoever never was is the caller's affair.
+        self._low_level_execute_command("exit 0", sudoable=False)
         with lines:
             result = self._slices(args, task_vars, seconds, deadline, lines)
         if "elapsed" in result:
@@ -58,8 +60,7 @@ class ActionModule(ActionBase):
                 limit = {"slice_limit": max(ends - time.monotonic(), 0) + 1} if self._task.timeout else {}
                 result = self._module({**args, **limit, "slice_seconds": seconds, "slice_state": state}, task_vars)
             except AnsibleConnectionFailure:
-                # One that never worked is for the caller; one that broke may come back.
-                if state is None or time.monotonic() >= deadline:
+                if time.monotonic() >= deadline:
                     raise
                 lines.tell("connection lost, trying again")
                 time.sleep(min(RECONNECT_PAUSE, max(deadline - time.monotonic(), 0)))

@@ -9,6 +9,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
+from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import hide_secret_variables
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
     Listener,
     ListeningSocket,
@@ -21,6 +22,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
     local_addresses,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_environ
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import plain_invocation_id
 
 if t.TYPE_CHECKING:
@@ -49,7 +51,7 @@ class Ownership:
         return self.several or self.owned == "no"
 
     def as_result(self) -> dict[str, t.Any]:
-        return {"pid": self.pid or None, "unit": self.unit, "cmdline": _cut(self.cmdline, 400), "owned": self.owned}
+        return {"pid": self.pid or None, "unit": self.unit, "cmdline": _shown(self.cmdline, 400), "owned": self.owned}
 
     def who(self) -> str:
         """The owner in words."""
@@ -58,7 +60,7 @@ class Ownership:
         return (
             f"process {self.pid}"
             + (f" of {self.unit}" if self.unit else "")
-            + f" ({_cut(self.cmdline, 120) or 'no command line'})"
+            + f" ({_shown(self.cmdline, 120) or 'no command line'})"
         )
 
 
@@ -96,11 +98,13 @@ def ownership(
         cmdline=one.cmdline,
         several=len(pids) > 1 and set(verdicts) != {"yes"},
         relic=verdicts[worst] == "no" and _relic(one, state, previous_invocation_id, proc),
-        others=", ".join(f"{o.pid or 'unknown'} ({o.unit or _cut(o.cmdline, 60)})" for o in found[:4]),
+        others=", ".join(f"{o.pid or 'unknown'} ({o.unit or _shown(o.cmdline, 60)})" for o in found[:4]),
     )
 
 
-def _cut(text: str, most: int) -> str:
+def _shown(cmdline: str, most: int) -> str:
+    """A command line without the values of the secret variables that it sets, cut only then."""
+    text = hide_secret_variables(cmdline, MASKED)
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 

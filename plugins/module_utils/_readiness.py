@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import typing as t
 
@@ -100,6 +101,10 @@ class Readiness:
         return None
 
     def _at_deadline(self) -> Verdict:
+        if not self.options.fail_fast:
+            # What the unit came to says more than that nobody listens.
+            with contextlib.suppress(Failure):
+                self.looks.unit(self.clock(), force=True)
         memory, waited, owner = self.memory, f"{self.options.timeout:g} s", self.looks.owner
         if owner is not None and self.options.require_owner and self.looks.host.has_unit and owner.foreign:
             return Verdict(*self.looks.foreign(owner))

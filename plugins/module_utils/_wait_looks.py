@@ -222,7 +222,7 @@ class Looks:
         return (
             "foreign_listener",
             f"Port {self.host.port} of '{name}' is held by {owner.who()}, which is not of the unit's current invocation (main process "
-            f"{state.main_pid if state else 0}): stop it.",
+            f"{state.main_pid if state else 0}): stop it, or set require_owner to false where it leads to the unit, as a proxy does.",
         )
 
     def _cause(self, finding: tuple[str, str]) -> str:

@@ -50,6 +50,13 @@ class Outstanding:
     parallel: int = 1
     cut: bool = False
 
+    def warm_up_said(self, msg: str) -> str:
+        """*msg* of a failure with the warm-up that met it; as it is for an ordinary probe."""
+        if not self.context and self.parallel == 1:
+            return msg
+        what = f"{self.context} prompt tokens" if self.context else f"{self.parallel} generations at once"
+        return f"The warm-up with {what} failed: {msg}"
+
 
 def gap_after(waited: float, poll_interval: float) -> float:
     """Seconds from a failed probe to the next one, *waited* seconds after the port was bound."""
@@ -131,8 +138,7 @@ class Probes:
             self.unfinished(done, now)
             return
         if not result.good:
-            if done.context and result.failure_class == "bad_request":
-                result.msg = f"The warm-up with {done.context} prompt tokens was refused: {result.msg}"
+            result.msg = done.warm_up_said(result.msg)
             self._failed(result.outcome, result.failure_class, result.msg, now)
             if result.failure_class in TERMINAL:
                 raise Verdict(result.failure_class, result.msg)

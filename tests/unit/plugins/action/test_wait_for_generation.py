@@ -47,11 +47,15 @@ def run(monkeypatch):
     monkeypatch.setattr(_progress, "Display", lambda: shown)
     monkeypatch.setattr(action, "RECONNECT_PAUSE", 0.01)
 
-    def call(slices, args=None, no_log=False, check=False, delegate_to=None, connection=None, timeout=0):
+    def call(slices, args=None, no_log=False, check=False, delegate_to=None, connection=None, timeout=0, reached=True):
         sent = []
         slices = list(slices)
 
         class Scripted(action.ActionModule):
+            def _low_level_execute_command(self, cmd, **_kwargs):
+                if not reached:
+                    raise AnsibleConnectionFailure("no route")
+
             def _execute_module(self, module_name=None, module_args=None, task_vars=None, **_kwargs):
                 sent.append((module_name, module_args))
                 said = slices.pop(0)
@@ -211,7 +215,7 @@ def test_a_lost_connection_is_tried_again_with_what_was_known(run):
 
 def test_a_connection_that_never_worked_is_the_callers_affair(run):
     with pytest.raises(AnsibleConnectionFailure):
-        run([AnsibleConnectionFailure("no route")])
+        run([READY], reached=False)
 
 
 def test_a_connection_that_stays_away_ends_at_the_deadline(run):
@@ -238,3 +242,10 @@ def test_odd_numbers_are_left_to_the_module(run, odd):
 
 def test_the_module_is_refused_in_the_background():
     assert action.ActionModule._supports_async is False and action.ActionModule._supports_check_mode is True
+
+
+def test_a_connection_that_breaks_in_the_first_slice_is_tried_again(run):
+    connection = types.SimpleNamespace(reset=lambda: None)
+    result, sent, lines = run([AnsibleConnectionFailure("gone"), READY], connection=connection)
+    assert result["ok"] is True and len(sent) == 2 and sent[1][1]["slice_state"] is None
+    assert any("connection lost" in line for line in lines)

@@ -273,6 +273,12 @@ def test_which_addresses_are_local():
     assert local_addresses("192.0.2.1") == [] and local_addresses("no-such-host.invalid") == []
 
 
+def test_the_secrets_of_a_command_line_are_not_shown():
+    one = Ownership("no", 7, "x.service", "podman run -e HF_TOKEN=hf_abcdefgh image")
+    for said in (one.as_result()["cmdline"], one.who()):
+        assert "hf_abcdefgh" not in said and "podman run -e HF_TOKEN=" in said
+
+
 def test_a_name_that_leads_to_another_machine_too_is_none_of_ours(monkeypatch):
     infos = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in ("192.0.2.1", "127.0.0.1")]
     reached = []

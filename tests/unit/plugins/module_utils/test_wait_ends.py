@@ -11,7 +11,7 @@ import socket
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_host import unread
-from ansible_collections.llmops.sglang.tests.unit.wait_world import THEIRS, World, X, fails, run, unit
+from ansible_collections.llmops.sglang.tests.unit.wait_world import THEIRS, World, X, bad, fails, good, run, unit
 
 
 def loop(t):
@@ -216,3 +216,37 @@ def test_the_log_knows_better_than_the_missing_worker():
     )
     verdict, _memory, _took = fails(world, "server_crashed", within=5)
     assert "Subprocess" in verdict.msg
+
+
+@pytest.mark.parametrize("timeout", [1.2, 1.9, 2.6, 3.3, 12.0])
+def test_a_wait_that_goes_on_ends_with_what_its_unit_came_to(timeout):
+    world = World(
+        unit=unit("failed", "failed", pid=0, Result="exit-code", ExecMainCode=1, ExecMainStatus=3), sockets=[]
+    )
+    verdict, _memory, took = fails(world, "gave_up", fail_fast=False, timeout=timeout)
+    assert took > timeout - 0.01 and "exit status 3" in verdict.msg
+
+
+def test_who_answers_in_the_place_of_a_unit_may_be_meant_to():
+    verdict, _memory, _took = fails(World(unit=unit(), owner=THEIRS), "foreign_listener", within=5)
+    assert "stop it" in verdict.msg and "require_owner" in verdict.msg
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"warmup_contexts": [4096]}, "warm-up with 4096 prompt tokens"),
+        ({"warmup_concurrency": 8}, "warm-up with 8 generations"),
+    ],
+)
+def test_a_warm_up_that_fails_is_named(options, word):
+    world = World()
+    start = world.start
+
+    def started(index, timeout, context=0, parallel=1):
+        world.parts["answer"] = bad("http_error", "server_error", "boom") if context or parallel > 1 else good()
+        return start(index, timeout, context, parallel)
+
+    world.start = started
+    verdict, _memory, _took = fails(world, "unstable", timeout=20.0, **options)
+    assert word in verdict.msg and "boom" in verdict.msg
