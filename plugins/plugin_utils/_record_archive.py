@@ -68,13 +68,13 @@ def let_go(
     :arg keep: paths of records that stay whatever their age, the one that was just taken in among them.
     """
     moment = time.time() if now is None else now
-    kept = {os.path.realpath(_stem(path)) for path in keep}
+    kept = {_real_stem(path) for path in keep}
     found = _records(directory)
     gone = []
     for place, stem in enumerate(sorted(found, key=lambda one: (found[one], one), reverse=True)):
         old = days is not None and moment - found[stem] > days * 86400
         surplus = count is not None and place >= count
-        if (old or surplus) and os.path.realpath(os.path.join(directory, stem)) not in kept:
+        if (old or surplus) and _real_stem(os.path.join(directory, f"{stem}.json")) not in kept:
             _remove(os.path.join(directory, stem))
             gone.append(stem)
     return gone
@@ -102,6 +102,11 @@ def _remove(stem: str) -> None:
             pass
         except OSError as exc:
             raise unwritable(stem + suffix, exc) from exc
+
+
+def _real_stem(path: str) -> str:
+    """Where a record lies that *path* names, which may be a link of another name."""
+    return _stem(os.path.realpath(path))
 
 
 def _stem(path: str) -> str:

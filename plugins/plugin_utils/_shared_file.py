@@ -61,23 +61,40 @@ def locked(directory: str, name: str = ".lock") -> t.Iterator[None]:
 
 
 def read_table(path: str, columns: t.Sequence[str]) -> list[dict[str, str]]:
-    """The rows of a CSV file with these *columns*; none where it is not there or is another file."""
+    """The rows of a CSV file with these *columns*; none where it is not there or is another file.
+
+    :raises Failure: ``write_failed`` where it is there and cannot be read: what is written next would replace it.
+    """
+    return _rows(path, columns) or []
+
+
+def _rows(path: str, columns: t.Sequence[str]) -> t.Optional[list[dict[str, str]]]:
+    """The rows; ``None`` for another file."""
     try:
         with open(path, encoding="utf-8", newline="") as handle:
             reader = csv.DictReader(handle)
             if list(reader.fieldnames or []) != list(columns):
-                return []
+                return None
             return [row for row in reader if None not in row and None not in row.values()]
-    except (OSError, ValueError, csv.Error):
+    except FileNotFoundError:
         return []
+    except OSError as exc:
+        raise unwritable(path, exc) from exc
+    except (ValueError, csv.Error):
+        return None
 
 
 def write_table(path: str, columns: t.Sequence[str], rows: t.Iterable[t.Mapping[str, t.Any]]) -> None:
-    """Replace a CSV file; what is None is empty, and no text becomes a formula."""
+    """Replace a CSV file; what is None is empty, and no text becomes a formula. Another file in its place is put aside."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows({column: _cell(row.get(column)) for column in columns} for row in rows)
+    if _rows(path, columns) is None:
+        try:
+            os.replace(path, f"{path}.{uuid.uuid4().hex[:8]}.old")
+        except OSError as exc:
+            raise unwritable(path, exc) from exc
     write_shared(path, text.getvalue().encode("utf-8", "replace"))
 
 
@@ -89,9 +106,9 @@ def _cell(value: t.Any) -> t.Any:
 
 
 def unwritable(path: str, exc: OSError) -> Failure:
-    """The failure for a file on the controller that cannot be written."""
+    """The failure for a file on the controller that cannot be read or written."""
     return Failure(
         "write_failed",
-        f"The file '{path}' cannot be written on the controller: {exc.strerror or exc}; choose another directory or make it "
+        f"The file '{path}' cannot be changed on the controller: {exc.strerror or exc}; choose another directory or make it "
         "writable for the user that runs Ansible.",
     )

@@ -177,6 +177,16 @@ def test_the_record_just_filed_and_named_ones_stay_whatever_their_age(archive):
     assert stems(archive) == ["20261101T101500", "20261108T101500"], result
 
 
+def test_what_a_link_names_stays(archive):
+    """A link such as golden.json is how people name the baseline of the day."""
+    archive.file(stem="20261101T101500Z_x_00000001")
+    link = archive.dest / "golden.json"
+    link.symlink_to("20261101T101500Z_x_00000001.json")
+    archive.file(stem="20261102T101500Z_x_00000002", keep=1, keep_records=[str(link)])
+    assert stems(archive) == ["20261101T101500", "20261102T101500", "golden.json"]
+    assert json.loads(link.read_text(encoding="utf-8"))["schema_version"] == 1
+
+
 def test_what_was_left_of_a_removal_that_was_cut_short_goes_too(archive):
     archive.file(stem="20261101T101500Z_x_00000001")
     (archive.dest / "20261101T101500Z_x_00000001.json").unlink()
@@ -226,11 +236,29 @@ def test_labels_have_histories_of_their_own_and_no_text_becomes_a_formula_or_a_p
     assert open_loop.name == "context-own_concurrency-open.csv"
 
 
-def test_a_history_that_is_something_else_is_replaced(archive):
+def test_a_history_that_is_something_else_is_put_aside(archive):
+    """A spreadsheet may have saved it in its own way, or an earlier release with other columns."""
     [path] = archive.history(archive.file(record([cell(60, 1)])))
     path.write_text("a,b\n1,2\n", encoding="utf-8")
     archive.file(record([cell(60, 1)]))
     assert [row["run"] for row in archive.rows(path)] == ["1"]
+    [aside] = path.parent.glob("*.old")
+    assert aside.read_text(encoding="utf-8") == "a,b\n1,2\n"
+
+
+def test_a_history_that_cannot_be_read_is_not_replaced(archive, monkeypatch):
+    [path] = archive.history(archive.file(record([cell(60, 1)])))
+    before = path.read_bytes()
+
+    def refuse(name, *words, **more):
+        if str(name) == str(path):
+            raise PermissionError(13, "Permission denied")
+        return open(name, *words, **more)
+
+    monkeypatch.setattr(_shared_file, "open", refuse, raising=False)
+    result = archive.file(record([cell(60, 1, 2)]))
+    assert result["failed"] and result["failure_class"] == "write_failed" and str(path) in result["msg"]
+    assert path.read_bytes() == before
 
 
 def test_a_record_without_a_valid_cell_leaves_no_history(archive):
