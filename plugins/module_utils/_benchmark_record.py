@@ -15,6 +15,7 @@ import json
 import os
 import typing as t
 
+from ansible_collections.llmops.sglang.plugins.module_utils._markdown_text import as_text
 from ansible_collections.llmops.sglang.plugins.module_utils._record_file import (
     make_directory,
     record_name,
@@ -133,7 +134,7 @@ def result_cell(cell: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 def markdown(record: t.Mapping[str, t.Any]) -> str:
     """The cells as a table, runs of one cell in one row; invalid runs are counted and not averaged."""
     lines = [
-        f"**{record.get('label') or 'benchmark'}**: {_subject(record)}, profile {record['profile']}, {record['started']}",
+        f"**{as_text(record.get('label') or 'benchmark')}**: {as_text(_subject(record))}, profile {record['profile']}, {record['started']}",
         "",
         "| context | concurrency | valid runs | tokens/s | requests/s | TTFT ms | TPOT ms | chunk gap ms | acceptance | invalid because |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
@@ -167,10 +168,12 @@ def _subject(record: t.Mapping[str, t.Any]) -> str:
     evidence = record.get("evidence_after") or {}
     version = evidence.get("sglang_version")
     model = evidence.get("served_model") or evidence.get("model_path") or "unknown model"
+    engine = record.get("engine") or {}
+    # This collection's own client is no other one.
+    client = f", load by {engine['name']} {engine['version'] or ''}".rstrip() if engine.get("client") else ""
     proof = "" if record.get("proven") else ", unproven"
-    return (
-        f"{model} on {f'SGLang {version}' if version else 'an unknown server version'} at {evidence.get('host')}{proof}"
-    )
+    server = f"SGLang {version}" if version else "an unknown server version"
+    return f"{model} on {server} at {evidence.get('host') or 'an unknown host'}{client}{proof}"
 
 
 def _figure(samples: t.Sequence[t.Optional[float]], digits: int = 1) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ansible_collections.llmops.sglang.plugins.module_utils._markdown_text import as_text
+
 _BUDGET = 12000
 _CELL_HEAD = ("context", "concurrency", "runs", "baseline", "candidate", "speedup", "p", "verdict", "acceptance")
 
@@ -15,8 +17,8 @@ _CELL_HEAD = ("context", "concurrency", "runs", "baseline", "candidate", "speedu
 def markdown(result: t.Mapping[str, t.Any], baseline: str, candidate: str) -> str:
     """The tables for a module's *result*; *baseline* and *candidate* are the labels of the sides."""
     runs, spread = result["runs"], result["spread"]
-    lines = [f"**{result['verdict']}**: {_plain(candidate)} against {_plain(baseline)}, by {result['metric']}", ""]
-    lines += [f"- {_plain(reason)}" for reason in result["reasons"]]
+    lines = [f"**{result['verdict']}**: {as_text(candidate)} against {as_text(baseline)}, by {result['metric']}", ""]
+    lines += [f"- {as_text(reason)}" for reason in result["reasons"]]
     if result["geometric_mean_speedup"] is not None:
         lines.append(
             f"- speedup {result['geometric_mean_speedup']:.3f} (geometric mean over the cells, medians of "
@@ -32,14 +34,14 @@ def markdown(result: t.Mapping[str, t.Any], baseline: str, candidate: str) -> st
     else:
         lines += ["", "The two sides differ in nothing that is recorded."]
     if result["caveats"]:
-        lines += ["", "Mind:", "", *(f"- {_plain(caveat)}" for caveat in result["caveats"])]
+        lines += ["", "Mind:", "", *(f"- {as_text(caveat)}" for caveat in result["caveats"])]
     text = "\n".join(lines) + "\n"
     return text if len(text) <= _BUDGET else text[: text.rfind("\n", 0, _BUDGET) + 1] + "\n(cut)\n"
 
 
 def _table(head: t.Sequence[str], rows: t.Sequence[t.Sequence[str]]) -> list[str]:
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    return lines + [f"| {' | '.join(_plain(word) for word in row)} |" for row in rows]
+    return lines + [f"| {' | '.join(as_text(word) for word in row)} |" for row in rows]
 
 
 def _cell_words(cell: t.Mapping[str, t.Any]) -> list[str]:
@@ -88,8 +90,3 @@ def _figure(number: t.Optional[float], digits: int) -> str:
 
 def _percent(share: t.Optional[float]) -> str:
     return "-" if share is None else f"{100 * share:.1f} %"
-
-
-def _plain(text: str) -> str:
-    """*text* on one line, and without what would end a cell of a table."""
-    return " ".join(text.replace("|", "\\|").split())
