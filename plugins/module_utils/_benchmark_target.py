@@ -68,6 +68,7 @@ class BenchmarkTarget:
         """What runs now, and whether its acceptance is made up."""
         state = self.manager.show(self.name) if self.manager and self.name else None
         record = _evidence.collect(self.manager, self.name, self.side.get, state=state)
+        record = _evidence.of_a_server_at(self.side.server.host, record)
         owner = self._owner(state) if state is not None else None
         record["listener_owned"] = owner.owned if owner else "unknown"
         if record.get("simulated_acceptance") is None and self.manager and self.name:

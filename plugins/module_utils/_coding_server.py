@@ -55,7 +55,8 @@ class CodingServer:
 
     def evidence(self) -> dict[str, t.Any]:
         """What runs now."""
-        return {**_evidence.collect(self._manager, self._name, self._get), "listener_owned": self.owned}
+        record = _evidence.collect(self._manager, self._name, self._get)
+        return {**_evidence.of_a_server_at(self._client.host, record), "listener_owned": self.owned}
 
     def check_owner(self) -> None:
         """Refuse answers of a process that is not the unit's.

@@ -112,8 +112,12 @@ def _load(record: Record, cells: t.Optional[t.Collection[str]]) -> Subject:
     engine = mapping(record.get("engine"))
     found = {name: settings.get(name) for name in _LOAD}
     found["engine"] = " ".join(str(engine[key]) for key in ("name", "version") if engine.get(key))
-    client = mapping(record.get("client")).get("host")
-    found["client_host"] = "the server's" if client == record["evidence_before"].get("host") else client
+    client = mapping(record.get("client"))
+    beside = client.get("same_host", client.get("host") == record["evidence_before"].get("host"))
+    found["client_host"] = "the server's" if beside else client.get("host")
+    # A server with adapters answers under several names; that under which it serves at all changes nothing.
+    model = settings.get("model") if settings.get("api") != "generate" else None
+    found["model"] = None if model == record["evidence_before"].get("served_model") else model
     found["corpus"] = sorted({str(cell["corpus"]) for cell in record["cells"] if cell.get("corpus")})
     found["cells"] = sorted(cells_of(record))
     first = [cell for cell in record["cells"] if cell["run"] == 1 and (cells is None or _short(cell) in cells)]

@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
+from ansible_collections.llmops.sglang.plugins.module_utils._listener import local_addresses
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     process_inputs,
     read_argv,
@@ -76,10 +77,17 @@ def collect(
     if argv:
         record.update(_from_argv(argv))
     if http_get:
-        record.update({k: v for k, v in _from_server(http_get).items() if v is not None})
+        record.update({k: v for k, v in _from_server(http_get).items() if isinstance(v, str)})
     record["gpu"] = _gpus(root)
     record["host"] = os.uname().nodename
     record["kernel"] = os.uname().release
+    return record
+
+
+def of_a_server_at(host: str, record: dict[str, t.Any]) -> dict[str, t.Any]:
+    """*record* of a server at *host* without what is only known of this machine, where that is another one."""
+    if not record["unit"] and not local_addresses(host):
+        record.update(host=host, kernel=None, gpu=dict.fromkeys(("model", "count", "driver")))
     return record
 
 

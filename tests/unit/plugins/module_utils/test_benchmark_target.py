@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _benchmark_target
@@ -84,6 +86,32 @@ def test_a_process_that_cannot_be_told_is_not_measured(target):
 def test_without_proof_it_is_only_noted(target):
     found = target(required=False, owner=Ownership("no", 77)).evidence()
     assert (found["listener_owned"], found["invocation_id"]) == ("no", "a" * 32)
+
+
+def test_of_a_server_elsewhere_nothing_is_told_that_is_only_known_of_this_machine(monkeypatch):
+    """What makes the load may have other GPUs, or none."""
+    monkeypatch.setattr(_benchmark_target.ServerSide, "get", lambda self, path: None)
+    monkeypatch.setattr(
+        _benchmark_target._evidence, "_gpus", lambda root: {"model": "NVIDIA L4", "count": 1, "driver": "1"}
+    )
+    away, here = (
+        BenchmarkTarget(endpoint(url, None, {}), None, None, False).evidence()
+        for url in ("http://192.0.2.7:30000", "http://127.0.0.1:1")
+    )
+    assert (away["host"], away["kernel"]) == ("192.0.2.7", None)
+    assert away["gpu"] == {"model": None, "count": None, "driver": None}
+    assert (here["host"], here["kernel"]) == (os.uname().nodename, os.uname().release)
+    assert here["gpu"]["model"] == "NVIDIA L4"
+
+
+@pytest.mark.parametrize("version", [5, {"a": 1}, ["x"], True])
+def test_what_is_no_text_is_no_version(monkeypatch, version):
+    """A record that tells it would hold against no schema, after all has been measured."""
+    monkeypatch.setattr(
+        _benchmark_target.ServerSide, "get", lambda self, path: (200, {"version": version, "model_path": version})
+    )
+    found = BenchmarkTarget(endpoint("http://127.0.0.1:1", None, {}), None, None, False).evidence()
+    assert (found["sglang_version"], found["model_path"]) == (None, None)
 
 
 @pytest.mark.parametrize(

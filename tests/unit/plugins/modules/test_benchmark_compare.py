@@ -228,6 +228,31 @@ def test_nothing_may_differ_but_what_is_allowed(run, name):
     assert within["verdict"] == "not_comparable" and within["differences"][0]["where"] == "candidate"
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "names"),
+    [
+        # Measured by one client: the server of each is another machine.
+        ({"host": "laptop", "same_host": False}, {"host": "laptop", "same_host": False}, ["host_name"]),
+        ({"host": "laptop", "same_host": False}, {"host": "desk", "same_host": False}, ["client_host", "host_name"]),
+        ({"host": "gpu1", "same_host": True}, {"host": "gpu2", "same_host": True}, ["host_name"]),
+        # A name does not tell whether the load came from the server's own machine.
+        ({"host": "gpu1", "same_host": True}, {"host": "gpu2", "same_host": False}, ["client_host", "host_name"]),
+    ],
+)
+def test_where_the_load_came_from_is_told_by_the_record(run, ours, theirs, names):
+    sides = [record(SAME, client=ours), record(SAME, client=theirs, evidence_before={"host": "gpu2"})]
+    assert [one["name"] for one in run(sides[:1], sides[1:])["differences"]] == names
+
+
+def test_another_model_of_one_server_is_another_model(run):
+    """A server with adapters answers under several names."""
+    named = [record(SAME, options={"settings": {"model": name}}) for name in ("model", "model:adapter")]
+    result = run(named[:1], named[1:])
+    assert [(one["name"], one["candidate"]) for one in result["differences"]] == [("model", "model:adapter")]
+    alias = record(SAME, options={"settings": {"model": "alias"}}, evidence_before={"served_model": "alias"})
+    assert run(named[:1], [alias])["differences"] == []
+
+
 def test_an_own_list_of_what_may_differ_replaces_the_speculative_arguments(run):
     result = run([record(SAME)], [record(FAST, server=DRAFTED)], allow_differences=["tp_size"])
     assert result["verdict"] == "not_comparable"
