@@ -78,7 +78,10 @@ def expectations_of(question: Question) -> list[Expectation]:
     made = [_wanted(entry, place) for place, entry in enumerate(question.expect, 1)]
     for preset in question.preset:
         made += preset_expectations(preset, question.preset_fields)
-    return made + [_unwanted(entry) for entry in question.must_not_match]
+    made += [_unwanted(entry) for entry in question.must_not_match]
+    if not made:
+        raise Failure("rule_violated", "Nothing is asked: 'expect', 'must_not_match' and 'preset' are empty.")
+    return made
 
 
 class Assertion:
@@ -118,6 +121,8 @@ class Assertion:
         """
         state = self.manager.show(self.unit) if self.manager else None
         if self.manager and state and state.exists:
+            # The rows of a unit with several names carry the one that its file has.
+            self.unit = state.properties.get("Id") or self.unit
             self.settings = output_settings(self.manager, self.unit, state.load_state == "masked")
         journal = Journal(
             self._runner,
@@ -324,6 +329,16 @@ def _wanted(entry: t.Mapping[str, t.Any], place: int) -> Expectation:
     title = entry.get("title") or contains or pattern or f"expectation {place}"
     if (contains is None) == (pattern is None):
         raise Failure("rule_violated", f"The expectation '{title}' needs either 'pattern' or 'contains'.")
+    if not (contains or pattern):
+        raise Failure(
+            "rule_violated", f"The expectation '{title}' looks for an empty text, which every line has: name a text."
+        )
+    bounds = (entry.get("min_count"), entry.get("max_count"))
+    if entry.get("count") is not None and bounds != (None, None):
+        raise Failure(
+            "rule_violated",
+            f"The expectation '{title}' has 'count', which leaves nothing to 'min_count' and 'max_count'.",
+        )
     for key, expected in (entry.get("fields") or {}).items():
         if isinstance(expected, dict) and "regex" in expected:
             compile_pattern(str(expected["regex"]), f"{title}: {key}")
@@ -342,7 +357,11 @@ def _wanted(entry: t.Mapping[str, t.Any], place: int) -> Expectation:
 def _unwanted(entry: t.Any) -> Expectation:
     if isinstance(entry, str):
         entry = {"title": entry, "pattern": entry}
-    if not isinstance(entry, dict) or not isinstance(entry.get("pattern"), str) or set(entry) - {"title", "pattern"}:
+    if (
+        not isinstance(entry, dict)
+        or not isinstance(entry.get("pattern") or None, str)
+        or set(entry) - {"title", "pattern"}
+    ):
         raise Failure(
             "rule_violated",
             "An entry of 'must_not_match' is a regular expression, or a mapping of 'title' and 'pattern'.",

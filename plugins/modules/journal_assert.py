@@ -48,7 +48,8 @@ options:
     elements: str
   expect:
     description:
-      - What should be in the log. All entries are looked for in one pass over the rows.
+      - What should be in the log. All entries are looked for in one pass over the rows. Where this, O(must_not_match) and
+        O(preset) are all empty, the task fails.
     type: list
     elements: dict
     suboptions:
@@ -327,7 +328,7 @@ def main():
                 "type": "list",
                 "elements": "dict",
                 "options": expectation,
-                "mutually_exclusive": [("pattern", "contains")],
+                "mutually_exclusive": [("pattern", "contains"), ("count", "min_count"), ("count", "max_count")],
                 "required_one_of": [("pattern", "contains")],
             },
             "must_not_match": {"type": "list", "elements": "raw"},
