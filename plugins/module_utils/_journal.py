@@ -29,6 +29,8 @@ LONGEST_SHOWN = 4096
 
 _SUPPRESSED_TEXT = re.compile(r"Suppressed (\d+) messages from (\S+)")
 _NOT_ALLOWED = ("not seeing messages", "insufficient permissions", "permission denied")
+# cgroup.c and unit.c, 239 to 258.
+_LEFT_OVER = re.compile(r": Found left-over process (\d+) \(")
 # Of a journal file that is broken, too new, or cannot be opened (journalctl.c).
 _IGNORED = ("ignoring file", "failed to iterate through journal", "failed to get data")
 _ERRORS = ("failed to ", "cannot ", "no such file")
@@ -108,6 +110,8 @@ class InvocationReader:
         self._cursor = ""
         # Whether the manager has started a younger invocation: what names none is about that one then.
         self._younger = False
+        # Processes (and outputs) of an older invocation that were still there when this one began.
+        self._left_over: set[t.Any] = set()
 
     def read(self) -> None:
         """Read what is new of the invocation."""
@@ -159,12 +163,14 @@ class InvocationReader:
 
     def _matches(self) -> list[str]:
         log, journal = self.log, self.journal
+        # Anybody may write a row with that MESSAGE_ID; only journald's own have that transport.
+        notices = ["+", "_TRANSPORT=driver", f"MESSAGE_ID={SUPPRESSED}"]
         if log.invocation_id == "any":
-            return [*journal.unit_matches(log.unit), "+", *journal.manager_matches(log.unit)]
-        matches = [*journal.invocation_matches(log.invocation_id), "+", f"MESSAGE_ID={SUPPRESSED}"]
+            return [*journal.unit_matches(log.unit), "+", *journal.manager_matches(log.unit), *notices]
+        matches = [*journal.invocation_matches(log.invocation_id), *notices]
         if not self._younger:
+            matches += [f"MESSAGE_ID={JOURNALD_STARTED}"]
             matches += ["+", *journal.unit_matches(log.unit), "+", *journal.start_matches(log.unit)]
-            matches += ["+", "_TRANSPORT=driver", f"MESSAGE_ID={JOURNALD_STARTED}"]
         return matches
 
     def _take(self, row: Row) -> None:
@@ -174,7 +180,10 @@ class InvocationReader:
         if invocation == wanted or (wanted == "any" and invocation):
             writer = self.journal.unit_of(row)
             if writer in ("", log.unit):
-                self._take_own(row)
+                if self._is_left_over(row):
+                    self._take_strays(self._stray.feed(row))
+                else:
+                    self._take_own(row)
                 return
             if wanted != "any":
                 log.other_units.add(writer)
@@ -188,9 +197,18 @@ class InvocationReader:
             )
             self._count(row)
             for line in self._manager.feed(row):
+                self._left_over.update(_LEFT_OVER.findall(line.text))
                 self._hand_on(line, log.manager_lines)
         else:
             self._younger = self._younger or self.journal.is_start(row)
+
+    def _is_left_over(self, row: Row) -> bool:
+        """Whether a process of an older invocation wrote *row*: journald gives it the one that its unit has now."""
+        stream = f"stream {row.get('_STREAM_ID')}"
+        if row.get("_PID") in self._left_over and "_STREAM_ID" in row:
+            # What that process has started since writes to the same output.
+            self._left_over.add(stream)
+        return bool(self._left_over) and not self._left_over.isdisjoint((stream, row.get("_PID")))
 
     def _take_own(self, row: Row) -> None:
         log = self.log

@@ -70,6 +70,9 @@ class Journal:
             self._own.append(f"--namespace={namespace}")
             # With the plus sign the manager's rows, which stay in the default namespace, are shown too.
             self._where.append(f"--namespace=+{namespace}")
+        # Another user's unit may have the same name.
+        runtime = manager.command_environ.get("XDG_RUNTIME_DIR", "")
+        self._owner = [f"_SYSTEMD_OWNER_UID={runtime.rpartition('/')[2]}"] if runtime and not self.elsewhere else []
 
     def sync(self) -> None:
         """Have journald write out what it has received; needs root, and is harmless where it is refused."""
@@ -119,7 +122,7 @@ class Journal:
 
     def invocation_matches(self, invocation_id: str) -> list[str]:
         """Rows of the service, and the rows of its manager about it."""
-        about = ["USER_INVOCATION_ID={}"] if self.user else ["INVOCATION_ID={}", "_PID=1"]
+        about = ["USER_INVOCATION_ID={}", *self._owner] if self.user else ["INVOCATION_ID={}", "_PID=1"]
         return [f"_SYSTEMD_INVOCATION_ID={invocation_id}", "+", *(word.format(invocation_id) for word in about)]
 
     def own_matches(self, unit: str, invocation_id: str) -> list[str]:
@@ -128,11 +131,11 @@ class Journal:
 
     def unit_matches(self, unit: str) -> list[str]:
         """Whatever processes of *unit* wrote, in any invocation or in none."""
-        return [f"{'_SYSTEMD_USER_UNIT' if self.user else '_SYSTEMD_UNIT'}={unit}"]
+        return [f"_SYSTEMD_USER_UNIT={unit}", *self._owner] if self.user else [f"_SYSTEMD_UNIT={unit}"]
 
     def manager_matches(self, unit: str) -> list[str]:
         """Whatever the manager says of *unit*."""
-        return [f"USER_UNIT={unit}"] if self.user else [f"UNIT={unit}", "_PID=1"]
+        return [f"USER_UNIT={unit}", *self._owner] if self.user else [f"UNIT={unit}", "_PID=1"]
 
     def start_matches(self, unit: str) -> list[str]:
         """What the manager says of the starts of *unit*."""
@@ -144,10 +147,13 @@ class Journal:
 
     def about(self, row: Row) -> tuple[str, str]:
         """The unit and the invocation that the manager's *row* is about; two empty texts if the manager wrote no such row."""
-        writer = row.get("_SYSTEMD_USER_UNIT") if self.user else row.get("_SYSTEMD_UNIT")
         # Anybody may write a row with INVOCATION_ID=; only the manager's own processes live in init.scope. That it was
         # process 1 is part of what was asked for.
-        if writer not in (None, "init.scope") or row.get("MESSAGE_ID") == SUPPRESSED:
+        if self.user:
+            is_manager = row.get("_SYSTEMD_USER_UNIT") == "init.scope"
+        else:
+            is_manager = row.get("_SYSTEMD_UNIT") in (None, "init.scope")
+        if not is_manager or row.get("MESSAGE_ID") == SUPPRESSED:
             return "", ""
         if self.user:
             return str(row.get("USER_UNIT") or ""), str(row.get("USER_INVOCATION_ID") or "")

@@ -349,8 +349,8 @@ def main():
         fail_module(module, failure, **EMPTY)
     if result["unattributed"]:
         module.warn(
-            f"{result['unattributed']} rows of '{question.name}' carry no invocation and prove nothing: "
-            "a process that ends at once, or an old journald, writes such rows."
+            f"{result['unattributed']} rows of '{question.name}' carry no invocation, or are of a process that an older one left "
+            "behind, and prove nothing: a process that ends at once, or an old journald, writes such rows."
         )
     if result["results_left_out"]:
         module.warn(f"{result['results_left_out']} entries of 'results' are left out: there is no room for them.")

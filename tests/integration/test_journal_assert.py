@@ -330,6 +330,23 @@ def test_processes_that_share_an_output(service):
     assert result["results"][2]["traceback"][1:] == [*frames, "ValueError: of the child"]
 
 
+def test_an_older_process_that_goes_on_writing(service):
+    """journald counts what it writes to the invocation that the unit has now."""
+    older = (
+        f"(until [ -e /run/ja.go ]; do sleep 0.1; done; rm /run/ja.go; echo '{RUNNER.format(16)}'; exec sleep 9999) &"
+    )
+    service.start(f"{older} echo words; {FOREVER}", "KillMode=process")
+    service.until("words")
+    try:
+        service.start(f"echo words; touch /run/ja.go; {FOREVER}", "KillMode=process")
+        seen = service.ask(must_not_match=["draft runner"], expect=[{"contains": "never"}], timeout=20)
+        assert seen["failure_class"] == "pattern_not_found" and seen["results"][1]["count"] == 1, seen["msg"]
+        result = service.ask(preset="dflash")
+        assert (result["failure_class"], result["unattributed"]) == ("pattern_not_found", 1)
+    finally:
+        service.shell(f"systemctl kill -s KILL {service.name}; rm -f /run/ja.go", check=False)
+
+
 def test_an_instance_of_a_template(service):
     service.write(f"echo words of $1; {FOREVER}")
     service.shell(

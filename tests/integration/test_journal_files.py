@@ -137,6 +137,7 @@ def test_what_journalctl_really_gives(files):
                     "MESSAGE_ID": SUPPRESSED,
                     "N_DROPPED": "7",
                     "_SYSTEMD_UNIT": "systemd-journald.service",
+                    "_TRANSPORT": "driver",
                 },
             ],
             "rate_limited",

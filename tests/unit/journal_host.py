@@ -58,7 +58,9 @@ class Host:
             "PRIORITY": "6",
             "MESSAGE": message,
         }
-        self.rows.append({**row, **fields})
+        self.rows.append(
+            {key: value for key, value in {**row, **fields}.items() if key == "MESSAGE" or value is not None}
+        )
 
     def say(self, *messages, invocation=NOW, unit=UNIT, **fields):
         for message in messages:
@@ -89,6 +91,7 @@ class Host:
             MESSAGE_ID=SUPPRESSED,
             N_DROPPED=str(count),
             _SYSTEMD_UNIT="systemd-journald.service",
+            _TRANSPORT="driver",
             **fields,
         )
 

@@ -7,7 +7,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.tests.unit.journal_host import OLD, UNIT, one
+from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import (
+    STARTED,
+    SUPPRESSED,
+    CommandRunner,
+    Journal,
+)
+from ansible_collections.llmops.sglang.tests.unit.journal_host import NOW, OLD, RUNNER, UNIT, Host, one
 
 
 @pytest.mark.parametrize(
@@ -33,3 +39,67 @@ def test_another_name_of_the_unit(host):
     result = host.ask(name="nickname", preset=["dflash"], must_not_match=["never"])
     assert result["ok"], result["msg"]
     assert host.ask(name="nickname", invocation="previous", expect=[one()])["invocation_id"] == OLD
+
+
+def test_anybody_may_write_the_identifier_of_journalds_notice(host):
+    host.row(f"Suppressed 5 messages from {UNIT}", MESSAGE_ID=SUPPRESSED, N_DROPPED="5", _TRANSPORT="journal")
+    result = host.ask(must_not_match=["never"])
+    assert result["ok"] and result["suppressed"] == 0
+
+
+def test_a_notice_counts_in_whatever_invocation(host):
+    host.suppress(5)
+    assert (
+        host.ask(directory="/exported", invocation="any", must_not_match=["never"])["failure_class"] == "rate_limited"
+    )
+
+
+USERS_MANAGER = {"_SYSTEMD_UNIT": "user@1500.service", "_SYSTEMD_USER_UNIT": "init.scope", "_SYSTEMD_OWNER_UID": "1500"}
+
+
+def about(invocation=NOW, **more):
+    fields = {"USER_UNIT": UNIT, "USER_INVOCATION_ID": invocation, "MESSAGE_ID": STARTED, "JOB_RESULT": "done"}
+    return {**fields, **USERS_MANAGER, **more}
+
+
+def users_host():
+    """A host on which user 1500 runs the service."""
+    host = Host()
+    host.row("Started.", **about())
+    host.row("words", _SYSTEMD_UNIT="user@1500.service", _SYSTEMD_USER_UNIT=UNIT, _SYSTEMD_INVOCATION_ID=NOW)
+    return host
+
+
+def test_a_users_own_session_is_not_his_manager():
+    host = users_host()
+    host.row("forged", **about(_SYSTEMD_USER_UNIT=None, _SYSTEMD_UNIT="session-4.scope"))
+    asked = {"scope": "user", "directory": "/exported", "invocation": NOW}
+    assert host.ask(**asked, must_not_match=["never"])["ok"]
+    assert not host.ask(**asked, expect=[{"contains": "forged", "source": "manager"}])["ok"]
+
+
+def test_of_a_users_unit_only_what_is_of_that_user_is_asked_for():
+    runner = CommandRunner(None, "user", {"XDG_RUNTIME_DIR": "/run/user/1500"})
+    journal = Journal(runner)
+    owner = "_SYSTEMD_OWNER_UID=1500"
+    for matches in (journal.unit_matches(UNIT), journal.start_matches(UNIT), journal.invocation_matches(NOW)[2:]):
+        assert owner in matches
+    assert owner not in Journal(runner, directory="/exported").unit_matches(UNIT), "whose unit it is nobody says there"
+    assert owner not in Journal(CommandRunner(None)).unit_matches(UNIT)
+
+
+def test_what_an_older_process_writes_that_the_manager_could_not_end(host):
+    """journald gives its rows the invocation that the unit has now."""
+    host.rows = [row for row in host.rows if NOW not in row.values()]
+    told = {"_PID": "1", "_SYSTEMD_UNIT": "init.scope", "UNIT": UNIT, "INVOCATION_ID": NOW}
+    host.row(
+        "llm.service: Found left-over process 358 (python) in control group while starting unit. Ignoring.", **told
+    )
+    host.start()
+    host.say("hello", _PID="367")
+    host.row(RUNNER.format(8, 2048), _SYSTEMD_UNIT=UNIT, _SYSTEMD_INVOCATION_ID=NOW, _PID="358", _STREAM_ID="77")
+    host.row(RUNNER.format(8, 2048), _SYSTEMD_UNIT=UNIT, _SYSTEMD_INVOCATION_ID=NOW, _PID="371", _STREAM_ID="77")
+    result = host.ask(preset=["dflash"])
+    assert (result["failure_class"], result["unattributed"]) == ("pattern_not_found", 2)
+    assert host.ask(expect=[one("hello")])["ok"]
+    assert host.ask(must_not_match=["draft runner"])["failure_class"] == "forbidden_match"
