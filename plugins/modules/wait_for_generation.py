@@ -13,6 +13,8 @@ description:
     requests. Metadata and health routes are notes, never proof.
   - With O(name), only an answer of the unit's current invocation counts. The process that listens must be in the unit's
     control group, and the invocation must be the same at the start and at the end of each probe.
+  - Where the unit runs a script, O(base_url) is taken from the process below it that is a server's; where none is, SGLang's
+    default is asked, and a failure says so.
   - It fails at once, with a word in RV(failure_class), where waiting cannot help, for example when the process died, its log
     tells a fatal error, or another process holds the port.
   - While it waits, a line is shown at each change of the stage and at least every O(progress_interval) seconds, and a warning
