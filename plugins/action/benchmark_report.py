@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ansible_collections.llmops.sglang.plugins.module_utils._compare_differences import differences, forbidden, reasons
+from ansible_collections.llmops.sglang.plugins.module_utils._compare_side import Metric, Side
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.plugin_utils import _report_plots
 from ansible_collections.llmops.sglang.plugins.plugin_utils._controller_action import ControllerAction
@@ -24,6 +26,7 @@ class ActionModule(ControllerAction):
     SPEC = {
         "record": {"type": "path", "required": True},
         "baseline": {"type": "list", "elements": "path", "default": []},
+        "allow_differences": {"type": "list", "elements": "str", "default": ["speculative_*"]},
         "dest": {"type": "path"},
         "plots": {"type": "bool", "default": True},
         "required": {"type": "bool", "default": True},
@@ -39,9 +42,11 @@ class ActionModule(ControllerAction):
             return {"warnings": [f"There is no report: {failure.msg}"], "skipped_reason": failure.msg}
         path, dest = params["record"], params["dest"]
         record = read_record(path, "benchmark")
-        baseline = _merged(params["baseline"], path)
+        others = _baseline(params["baseline"], path)
+        baseline = {**others[-1], "cells": [cell for one in others for cell in one["cells"]]} if others else None
+        unlike = _unlike(others, {**record, "path": path}, params["allow_differences"]) if others else ""
         unit = record["evidence_before"].get("unit")
-        found = figures(record, baseline, starts(os.path.dirname(path), unit))
+        found = figures(record, baseline, starts(os.path.dirname(path), unit), unlike)
         footer = plain(f"{record['label']}  {record['evidence_after']['served_model'] or ''}  {record['started']}", 150)
         plots = []
         for figure in found:
@@ -53,12 +58,18 @@ class ActionModule(ControllerAction):
         return {"page": html, "plots": plots, "not_drawn": {one.name: one.note for one in found if not one.plot}}
 
 
-def _merged(patterns: t.Sequence[str], own: str) -> t.Optional[dict[str, t.Any]]:
-    """The records of the baseline as one, whose evidence is that of the last; None without one."""
+def _baseline(patterns: t.Sequence[str], own: str) -> list[dict[str, t.Any]]:
+    """The records of the baseline with their paths; together they are one, whose evidence is that of the last."""
     paths = [path for path in matching(patterns) if os.path.realpath(path) != os.path.realpath(own)]
     if patterns and not paths:
         raise Failure(
             "bad_request", f"No record matches the baseline {', '.join(patterns)}: correct the path, or leave it out."
         )
-    records = [read_record(path, "benchmark") for path in paths]
-    return {**records[-1], "cells": [cell for one in records for cell in one["cells"]]} if records else None
+    return [{**read_record(path, "benchmark"), "path": path} for path in paths]
+
+
+def _unlike(baseline: t.Sequence[dict[str, t.Any]], record: dict[str, t.Any], allow: t.Sequence[str]) -> str:
+    """In what the two differ that forbids to compare them; each point of a plot is of one cell, so the cells may differ."""
+    metric = Metric("output_tokens_per_second")
+    sides = (Side("baseline", baseline, metric), Side("candidate", [record], metric))
+    return "; ".join(reasons(forbidden(differences(*sides, [*allow, "cells"]))))

@@ -14,6 +14,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._compare_records imp
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_side import Side
 
 _LONGEST = 200
+_MOST_TOLD = 12
 
 
 class Difference(t.NamedTuple):
@@ -54,6 +55,16 @@ def differences(baseline: Side, candidate: Side, allow: t.Sequence[str]) -> list
 def forbidden(found: t.Sequence[Difference]) -> list[Difference]:
     """The differences because of which the sides cannot be compared."""
     return [one for one in found if not one.allowed]
+
+
+def reasons(found: t.Sequence[Difference]) -> list[str]:
+    """The differences in words, the first of many."""
+    told = []
+    for one in found[:_MOST_TOLD]:
+        shown = one.as_result()
+        where = "" if one.where == "sides" else f" within the {one.where}"
+        told.append(f"{one.name}{where}: {shown['baseline']} and {shown['candidate']}")
+    return told + [f"and {len(found) - _MOST_TOLD} more"] * (len(found) > _MOST_TOLD)
 
 
 def _within(side: Side) -> t.Iterator[Difference]:

@@ -10,9 +10,9 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _compare_verdict as verdicts
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_differences import (
-    Difference,
     differences,
     forbidden,
+    reasons as not_allowed,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_figures import Series, geometric_mean
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_markdown import markdown
@@ -60,7 +60,7 @@ def compare(
         "differences": first_that_fit([one.as_result() for one in found], _DIFFERENCES_BUDGET),
     }
     if forbidden(found):
-        result.update(verdict=verdicts.NOT_COMPARABLE, reasons=_why_not(forbidden(found)))
+        result.update(verdict=verdicts.NOT_COMPARABLE, reasons=not_allowed(forbidden(found)))
     else:
         result.update(_judged(*sides, rules))
     result["markdown"] = markdown(result, sides[0].title, sides[1].title)
@@ -74,17 +74,6 @@ def nothing() -> dict[str, t.Any]:
         "geometric_mean_speedup": None, "p_value": None, "runs": {"baseline": 0, "candidate": 0},
         "spread": {"baseline": None, "candidate": None}, "metric": None, "interleaved": None, "caveats": [], "markdown": "",
     }  # fmt: skip
-
-
-def _why_not(found: t.Sequence[Difference]) -> list[str]:
-    reasons = []
-    for one in found[:_MOST_REMARKS]:
-        shown = one.as_result()
-        where = "" if one.where == "sides" else f" within the {one.where}"
-        reasons.append(f"{one.name}{where}: {shown['baseline']} and {shown['candidate']}")
-    if len(found) > _MOST_REMARKS:
-        reasons.append(f"and {len(found) - _MOST_REMARKS} more")
-    return reasons
 
 
 def _judged(baseline: Side, candidate: Side, rules: verdicts.Rules) -> dict[str, t.Any]:

@@ -42,11 +42,18 @@ options:
     required: true
   baseline:
     description:
-      - Other records, against which the speedup is drawn, together as one; paths may hold the wildcards of a shell. Whether
-        they can be compared is for M(llmops.sglang.benchmark_compare) to judge. The record itself is never its own baseline.
+      - Other records, against which the speedup is drawn, together as one; paths may hold the wildcards of a shell. Where
+        M(llmops.sglang.benchmark_compare) would not compare them there is no speedup, and the page says why; other cells may
+        differ. The record itself is never its own baseline.
     type: list
     elements: path
     default: []
+  allow_differences:
+    description:
+      - What may differ between the record and its O(baseline), as for M(llmops.sglang.benchmark_compare).
+    type: list
+    elements: str
+    default: ['speculative_*']
   dest:
     description:
       - Directory for page and plots; without it that of the record.

@@ -33,10 +33,13 @@ class Figure:
     note: str
 
 
-def figures(record: Record, baseline: t.Optional[Record], starts: t.Sequence[t.Mapping[str, t.Any]]) -> list[Figure]:
+def figures(
+    record: Record, baseline: t.Optional[Record], starts: t.Sequence[t.Mapping[str, t.Any]], unlike: str = ""
+) -> list[Figure]:
     """All figures of a report in their order.
 
     :arg starts: what is known of earlier starts of the unit, oldest first.
+    :arg unlike: why *baseline* cannot be compared; empty where it can.
     """
     found = groups(record)
     runs = max(len(group.cells) for group in found)
@@ -60,7 +63,7 @@ def figures(record: Record, baseline: t.Optional[Record], starts: t.Sequence[t.M
             nothing,
         ),
         _figure("ttft", "Time to first token over concurrency", "mean TTFT in ms", found, latency, spread, nothing),
-        _speedup(record, baseline, found),
+        _speedup(record, baseline, found, unlike),
         _figure(
             "acceptance",
             "Acceptance length over concurrency",
@@ -118,10 +121,12 @@ def _figure(
     return Figure(name, title, plot, note)
 
 
-def _speedup(record: Record, baseline: t.Optional[Record], found: t.Sequence[CellGroup]) -> Figure:
+def _speedup(record: Record, baseline: t.Optional[Record], found: t.Sequence[CellGroup], unlike: str) -> Figure:
     name, title = "speedup", "Speedup against the baseline by concurrency"
     if baseline is None:
         return Figure(name, title, None, "No baseline is named.")
+    if unlike:
+        return Figure(name, title, None, f"The baseline cannot be compared with this record ({unlike}).")
     points: dict[t.Optional[int], dict[t.Optional[int], Point]] = {}
     for (context, streams), ratio in speedups(record, baseline).items():
         points.setdefault(context, {})[streams] = (ratio, ratio, ratio)

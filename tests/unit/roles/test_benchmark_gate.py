@@ -10,6 +10,8 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
+from ansible_collections.llmops.sglang.plugins.modules import benchmark_compare
+
 ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "benchmark"
 SKIPPED, PASSED = {"skipped": True, "changed": False}, {"ok": True, "changed": False}
 
@@ -57,3 +59,34 @@ def test_another_host_asks_the_server_where_ansible_knows_it():
     assert of_role("benchmark_base_url") == "http://gpu1:30000"
     assert of_role("benchmark_base_url", ansible_host="10.0.0.7", server_args={"port": 4201}) == "http://10.0.0.7:4201"
     assert of_role("benchmark_base_url", benchmark_matrix={"base_url": "https://llm.example"}) == "https://llm.example"
+
+
+def test_verdict_and_page_let_the_same_differ():
+    assert of_role("benchmark_allowed", benchmark_compare={"allow_differences": ["tp_size"]}) == ["tp_size"]
+    for compare in ({}, False):
+        default = benchmark_compare.argument_spec()["allow_differences"]["default"]
+        assert of_role("benchmark_allowed", benchmark_compare=compare) == default
+
+
+@pytest.mark.parametrize(
+    ("compared", "problems"),
+    [
+        ({"verdict": "pass", "markdown": "x"}, []),
+        ({"verdict": "regressed", "failure_class": "condition_not_met", "msg": "worse", "failed": False}, ["worse"]),
+        # What does not come from the module itself, such as an option that it does not know, has no class.
+        ({"msg": "Unsupported parameters", "failed": False}, ["Unsupported parameters"]),
+        ({"module_stderr": "Traceback", "failed": False}, ["the comparison itself failed"]),
+    ],
+)
+def test_a_comparison_that_did_not_happen_is_no_pass(compared, problems):
+    given = {"benchmark_baseline": ["old.json"], "benchmark_compared": compared, "ansible_check_mode": False}
+    assert of_role("benchmark_compare_problems", **given) == problems
+
+
+def test_coding_alone_is_bound_to_the_proved_process_too():
+    """Between the proof and the evaluation the server may have been started again."""
+    given = {"benchmark_matrix": False, "server_generation": {"invocation_id": "a"}}
+    for invocation, count in (("a", 0), ("b", 1), (None, 1)):
+        coded = {"evidence": {"invocation_id": invocation}}
+        assert len(of_role("benchmark_proof_problems", benchmark_coded=coded, **given)) == count
+    assert of_role("benchmark_proof_problems", benchmark_coding=False, **given) == []

@@ -160,6 +160,8 @@ def test_a_record_of_hostile_texts_is_nothing_but_text(report):
             **dict.fromkeys(("served_model", "host", "sglang_version", "unit"), HOSTILE),
             HOSTILE: 1,
         }
+    for one in made["cells"]:
+        one["evidence_before"] = made["evidence_before"]
     result, page = report(made, made, plots=True)
     check_safe(page)
     assert plain(HOSTILE) in " ".join(page.words)
@@ -230,11 +232,25 @@ def test_the_speedup_is_that_of_the_medians():
 
 def test_several_records_make_one_baseline_and_the_record_itself_is_none(report):
     for number in range(3):
-        made = record([cell(60, 1, number + 1, speed=0.5)], run_id=f"{number}" * 32)
+        made = record([cell(60, 1, speed=0.5)], run_id=f"{number}" * 32)
         (report.folder / f"2026110{number}T101500Z_base_{number}.json").write_text(json.dumps(made), encoding="utf-8")
-    result, page = report(record([cell(60, 1, 2)]), baseline_paths=[str(report.folder / "2026*.json")])
+    result, page = report(record([cell(60, 1)]), baseline_paths=[str(report.folder / "2026*.json")])
     assert "speedup" not in result["not_drawn"] and page.figures["speedup"] == 1
     assert "of the baseline" in " ".join(page.words)
+
+
+def test_a_baseline_that_cannot_be_compared_makes_no_speedup(report):
+    """What the comparison refuses must not stand in the page as a figure."""
+    other = record([cell(60, 1, speed=0.5)], run_id="b" * 32)
+    for part in (other, *other["cells"]):
+        part["evidence_before"]["gpu"] = {**EVIDENCE["gpu"], "model": "NVIDIA L4"}
+    result, page = report(record([cell(60, 1)]), baseline=other)
+    assert "gpu" in result["not_drawn"]["speedup"] and "L4" in result["not_drawn"]["speedup"]
+    assert page.figures["speedup"] == 0
+    allowed, page = report(record([cell(60, 1)]), baseline=other, allow_differences=["gpu"])
+    assert "speedup" not in allowed["not_drawn"] and page.figures["speedup"] == 1
+    hostile = record(run_id="c" * 32, engine={"name": HOSTILE, "caveats": []})
+    check_safe(report(record(), baseline=hostile)[1])
 
 
 def test_a_baseline_that_is_not_there_is_named(report):
