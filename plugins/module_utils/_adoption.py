@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import typing as t
 from dataclasses import dataclass, field
@@ -32,9 +33,9 @@ _OWN_VARIABLES = ("LLMOPS_SGLANG_UNIT", "LLMOPS_SGLANG_SECRETS")
 _ELSEWHERE = frozenset(
     ("ExecStart", "Environment", "EnvironmentFile", "User", "Group", "WorkingDirectory", "PassEnvironment")
 )
-# Settings of which systemd keeps every line; of the others the last one counts.
-_REPEATED = re.compile(
-    r"After|Before|Bind\w*Paths|Device\w+|Exec\w+|LoadCredential|PartOf|ReadWritePaths|Requires|RequiredBy|WantedBy|Wants"
+# Settings of which only the last line counts. Of any other all lines are kept, which is right for both kinds.
+_SINGLE = re.compile(
+    r"Description|Type|Restart(?:Sec)?|RemainAfterExit|Timeout\w+|Kill\w+|Limit\w+|StartLimit\w+|Nice|OOM\w+|Standard(?:Output|Error)|Memory\w+|TasksMax"
 )
 
 
@@ -72,6 +73,8 @@ def adopt(found: Found, table: FlagTable) -> dict[str, t.Any]:
         remarks.append("The command line does not start an SGLang server in a way that can be read.")
     elif not launch.clear:
         remarks.append("Only the shell itself knows these words: start the server once and read them then.")
+    elif launch.sourced:
+        remarks.append("Only the shell itself knows all variables: start the server once and read them then.")
     if launch.found and not found.python:
         remarks.append(f"The interpreter '{launch.interpreter}' was not found by an absolute path: set 'python'.")
     service, credentials = _service(found)
@@ -89,7 +92,7 @@ def adopt(found: Found, table: FlagTable) -> dict[str, t.Any]:
         "install": _section(found, "Install"),
         "user": (found.user or None) if found.scope == "system" else None,
         "group": (found.group or None) if found.scope == "system" else None,
-        "working_directory": found.working_directory or launch.directory or None,
+        "working_directory": os.path.join(found.working_directory, launch.directory or "").rstrip("/") or None,
     }
     options = {key: value for key, value in options.items() if value not in (None, {}, [])}
     hidden = Mask(_secret_values(found))
@@ -104,6 +107,7 @@ def adopt(found: Found, table: FlagTable) -> dict[str, t.Any]:
         "wrapper": {"kind": launch.kind, "command": hidden.text(launch.wrapper)} if launch.kind else None,
         "complete": launch.found
         and launch.clear
+        and not launch.sourced
         and bool(found.python)
         and not (arguments.lost or launch.kind in ("container", "other")),
         "remarks": [_hidden(hidden.text(r)) for r in (*remarks, *arguments.lost, *_template_remarks(options))],
@@ -179,7 +183,7 @@ def _section(found: Found, section: str) -> dict[str, t.Any]:
         values = setting(found.settings, section, key)
         if not values or values == setting(defaults, section, key):
             continue
-        merged[key] = values if _REPEATED.fullmatch(key) and len(values) > 1 else values[-1]
+        merged[key] = values[-1] if len(values) == 1 or _SINGLE.fullmatch(key) else values
     return merged
 
 

@@ -98,11 +98,12 @@ def _launch(
     running = read_launch(server.argv)
     if not running.found or running.kind == "shell":
         return launch, ""
-    if not launch.found or not launch.clear:
+    if not launch.found or not launch.clear or launch.sourced:
         set_by_it = {k: v for k, v in environ.items() if k not in environment and not _SET_BY_OTHERS.fullmatch(k)}
         launch = launch._replace(
             found=True,
             clear=True,
+            sourced=False,
             words=running.words,
             interpreter=running.interpreter,
             environment={**launch.environment, **set_by_it},

@@ -15,6 +15,8 @@ _SHELLS = frozenset(("sh", "bash", "dash", "ash", "ksh", "zsh"))
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "apptainer", "singularity", "enroot"))
 _CONDA = frozenset(("conda", "mamba", "micromamba"))
 _PYTHON = re.compile(r"python\d*(?:\.\d+)?")
+# Commands that may set variables for those after them.
+_SETTERS = frozenset((".", "source", "eval", "module", "unset", "conda", "mamba", "micromamba"))
 _ENTRIES = frozenset(("sglang.launch_server", "sglang.srt.entrypoints.http_server"))
 Read = t.Callable[[str], t.Optional[str]]
 
@@ -24,6 +26,7 @@ class Launch(t.NamedTuple):
 
     ``kind``: how it is wrapped: empty for not at all, ``shell``, ``env``, ``conda``, ``uv``, ``container`` or ``other``.
     ``found``: whether the server's own words were found; ``clear``: whether they are certain without a shell.
+    ``sourced``: whether a script reads variables from elsewhere, so that they are not certain.
     ``interpreter``: as written, empty where none is; ``environment`` and ``directory``: what the wrapper sets.
     """
 
@@ -36,6 +39,7 @@ class Launch(t.NamedTuple):
     directory: str = ""
     wrapper: str = ""
     remarks: t.Tuple[str, ...] = ()
+    sourced: bool = False
 
 
 def _nothing(dummy: str) -> t.Optional[str]:
@@ -78,6 +82,7 @@ def _from_script(argv: t.Sequence[str], text: str, variables: t.Mapping[str, str
     script = Script(text, variables)
     environment: dict[str, str] = {}
     directory = activated = ""
+    sourced = False
     remarks: list[str] = []
     launch = Launch()
     for command in script.commands:
@@ -91,7 +96,8 @@ def _from_script(argv: t.Sequence[str], text: str, variables: t.Mapping[str, str
             directory = os.path.join(directory, words[1])
         elif words[:1] in (["source"], ["."]) and len(words) == 2 and words[1].endswith("/bin/activate"):
             activated = os.path.dirname(words[1])
-        elif words and words[0] not in ("export", "set", "exec") and words:
+        elif words and words[0] not in ("export", "set", "exec"):
+            sourced = sourced or words[0] in _SETTERS
             remarks.append(f"The script runs '{' '.join(words)[:80]}' before the server.")
     interpreter = launch.interpreter
     if activated and interpreter and "/" not in interpreter:
@@ -104,6 +110,7 @@ def _from_script(argv: t.Sequence[str], text: str, variables: t.Mapping[str, str
         wrapper=" ".join(argv[:2] if len(argv) > 2 else argv)[:200],
         remarks=(*remarks, *launch.remarks),
         clear=launch.found and launch.clear and all(c.clear for c in script.commands),
+        sourced=sourced,
     )
 
 

@@ -186,7 +186,7 @@ def _set_between(argv: list[str], launch: Launch, wanted: t.Mapping[str, str]) -
     """Variables that a wrapper sets: the process that replaced it has its values, not the unit's."""
     if not launch.kind or read_launch(argv).kind:
         return set()
-    if not launch.clear:
+    if not launch.clear or launch.sourced:
         return set(wanted)
     return {*launch.environment, *(("PATH", "VIRTUAL_ENV", "PWD") if launch.kind in ("shell", "conda") else ())}
 

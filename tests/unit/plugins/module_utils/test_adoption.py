@@ -299,6 +299,38 @@ def test_what_a_wrapper_sets_is_kept():
     assert "verysecret" not in json.dumps(result)
 
 
+@pytest.mark.parametrize("word", ["source /etc/default/llm", ". /etc/default/llm", "eval A=1", "conda activate llm"])
+def test_variables_that_a_script_reads_elsewhere_are_not_passed_over(word):
+    result = adopted(["/bin/sh", "-c", f"set -a; {word}; set +a; exec {SERVE}"])
+    assert not result["complete"]
+    assert any("variables" in remark for remark in result["remarks"])
+
+
+def test_the_directory_of_a_script_comes_after_the_one_of_the_unit():
+    def found(directory):
+        command = ["/bin/sh", "-c", f"cd {directory}; exec {SERVE}"]
+        return adopted(command, working_directory="/srv")["options"]["working_directory"]
+
+    assert found("/opt/llm") == "/opt/llm"
+    assert found("llm") == "/srv/llm"
+
+
+def test_settings_that_add_up_are_all_kept():
+    text = (
+        "[Unit]\nConditionPathExists=/a\nConditionPathExists=/b\n"
+        "[Service]\nSupplementaryGroups=video\nSupplementaryGroups=render\nCPUAffinity=0\nCPUAffinity=1\n"
+        "Restart=always\nRestart=no\nRuntimeDirectory=a\nRuntimeDirectory=\nRuntimeDirectory=b\n"
+    )
+    options = adopted(SERVE, settings=file_settings([text]))["options"]
+    assert options["unit"] == {"ConditionPathExists": ["/a", "/b"]}
+    assert options["service"] == {
+        "SupplementaryGroups": ["video", "render"],
+        "CPUAffinity": ["0", "1"],
+        "Restart": "no",
+        "RuntimeDirectory": "b",
+    }
+
+
 def test_a_command_that_is_no_server_has_no_arguments():
     result = adopted("/usr/bin/sleep 5")
     assert not result["complete"]
