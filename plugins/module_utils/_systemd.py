@@ -228,12 +228,20 @@ class Manager:
         return Failure("no_such_unit", f"There is no unit '{state.name}' on this host: {offer}.")
 
     def exec_start(self, name: str) -> list[str]:
-        """The words of the first ``ExecStart=`` as systemd holds them: specifiers expanded, variables not."""
+        """The words of the first ``ExecStart=`` as systemd holds them: specifiers expanded, variables not.
+
+        Where the prefix ``:`` keeps systemd from expanding variables, ``$`` is doubled, so that words always read the same way.
+        """
         tokens = self._property_tokens(name, "ExecStart")
         if tokens is not None:
             # a(sasb...): how many commands, the path, how many words, the words.
             count = int(tokens[2]) if len(tokens) > 2 else 0
-            return tokens[3 : 3 + count]
+            words = tokens[3 : 3 + count]
+            if any("$" in word for word in words):
+                # a(sasas...): the same, and the flags after the words.
+                flags = (self._property_tokens(name, "ExecStartEx") or [])[4 + count :]
+                return _doubled(words) if "no-env-expand" in flags else words
+            return words
         state = self.show(name)
         match = re.search(r"argv\[\]=(.*?) ; ignore_errors=", state.properties.get("ExecStart", ""))
         return _words_shown(match.group(1), state) if match else []
@@ -314,7 +322,12 @@ def _words_shown(shown: str, state: UnitState) -> list[str]:
         words = [w.replace("%%", "%") for w in split_words(values[0].lstrip("@-:+!"))] if values else []
     except Failure:
         words = []
-    return words if " ".join(words) == shown else shown.split()
+    words = words if " ".join(words) == shown else shown.split()
+    return _doubled(words) if values and re.match("[@+!-]*:", values[0]) else words
+
+
+def _doubled(words: t.Sequence[str]) -> list[str]:
+    return [word.replace("$", "$$") for word in words]
 
 
 def _from_files(state: UnitState, key: str) -> list[str]:

@@ -52,6 +52,22 @@ def test_without_a_bus_the_unit_s_file_tells_where_a_word_ends(tmp_path):
     assert manager.exec_start("x.service") == ["/bin/x", "--json", '{"a":', "1}", "50%", "$$HOME"]
 
 
+def test_variables_that_systemd_does_not_expand_are_no_variables(tmp_path):
+    words = '1 "/bin/x" 2 "/bin/x" "$A"'
+    plain = (0, f"a(sasbttttuii) {words} false 0 0 0 0 0 0 0", "")
+    literal = (0, f'a(sasasttttuii) {words} 1 "no-env-expand" 0 0 0 0 0 0 0', "")
+    assert Manager(Commands(ExecStart=plain, ExecStartEx=literal)).exec_start("x.service") == ["/bin/x", "$$A"]
+    expanded = (0, f'a(sasasttttuii) {words} 1 "ignore-failure" 0 0 0 0 0 0 0', "")
+    assert Manager(Commands(ExecStart=plain, ExecStartEx=expanded)).exec_start("x.service") == ["/bin/x", "$A"]
+    # systemd before 243 has neither the prefix nor the property.
+    assert Manager(Commands(ExecStart=plain, ExecStartEx=(1, "", ""))).exec_start("x.service") == ["/bin/x", "$A"]
+    unit = tmp_path / "x.service"
+    unit.write_text("[Service]\nExecStart=-:/bin/x $A\n")
+    show = f"ExecStart={{ path=/bin/x ; argv[]=/bin/x $A ; ignore_errors=yes }}\nFragmentPath={unit}\n"
+    commands = Commands(ExecStart=(1, "", "no bus"), show=(0, show, ""))
+    assert Manager(commands).exec_start("x.service") == ["/bin/x", "$$A"]
+
+
 def test_a_unit_without_a_command_has_no_words():
     assert Manager(Commands(ExecStart=(0, "a(sasbttttuii) 0", ""))).exec_start("x.service") == []
 
