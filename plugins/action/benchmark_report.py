@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible_collections.llmops.sglang.plugins.module_utils._compare_differences import differences, forbidden, reasons
+from ansible_collections.llmops.sglang.plugins.module_utils._compare_differences import differences, forbidden, in_words
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_side import Metric, Side
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.plugin_utils import _report_plots
@@ -72,4 +72,4 @@ def _unlike(baseline: t.Sequence[dict[str, t.Any]], record: dict[str, t.Any], al
     """In what the two differ that forbids to compare them; each point of a plot is of one cell, so the cells may differ."""
     metric = Metric("output_tokens_per_second")
     sides = (Side("baseline", baseline, metric), Side("candidate", [record], metric))
-    return "; ".join(reasons(forbidden(differences(*sides, [*allow, "cells"]))))
+    return "; ".join(in_words(forbidden(differences(*sides, [*allow, "cells"]))))

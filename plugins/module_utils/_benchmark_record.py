@@ -9,12 +9,15 @@ A matrix that is under way lies in a partial record; when it is whole it becomes
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import gzip
 import hashlib
 import json
 import os
 import typing as t
 
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._markdown_text import as_text
 from ansible_collections.llmops.sglang.plugins.module_utils._record_file import (
     make_directory,
@@ -45,7 +48,41 @@ class PartialRecord:
         self.directory = directory
         self.path = os.path.join(directory, f".partial-{digest}.json")
         self.rows_path = os.path.join(directory, f".partial-{digest}.jsonl")
+        self.lock_path = os.path.join(directory, f".partial-{digest}.lock")
         self.state: dict[str, t.Any] = {}
+
+    @contextlib.contextmanager
+    def held(self) -> t.Iterator[None]:
+        """Be the only one that measures this very matrix: another would take up these cells and write between them.
+
+        :raises Failure: ``condition_not_met`` while somebody else does.
+        """
+        make_directory(self.directory)
+        while True:
+            try:
+                lock = os.open(self.lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as exc:
+                raise unwritable(self.lock_path, exc) from exc
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_at(lock, self.lock_path):
+                    break
+            except BlockingIOError as exc:
+                os.close(lock)
+                raise Failure(
+                    "condition_not_met",
+                    f"The matrix of '{self.path}' is not measured, because another run measures the very same, or the rest of an "
+                    "interrupted one: wait for its end, or set another label.",
+                ) from exc
+            except OSError as exc:
+                os.close(lock)
+                raise unwritable(self.lock_path, exc) from exc
+            os.close(lock)
+        try:
+            yield
+        finally:
+            remove(self.lock_path)
+            os.close(lock)
 
     def read(self) -> bool:
         """Take up what lies there; false where there is nothing usable."""
@@ -99,6 +136,14 @@ class PartialRecord:
         """Forget the matrix."""
         remove(self.path)
         remove(self.rows_path)
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    """Whether an open file is still the one at *path*, which its last holder may have removed."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def write_record(directory: str, label: str, record: dict[str, t.Any], rows: t.Iterable[str], table: str) -> str:

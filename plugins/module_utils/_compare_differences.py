@@ -57,7 +57,7 @@ def forbidden(found: t.Sequence[Difference]) -> list[Difference]:
     return [one for one in found if not one.allowed]
 
 
-def reasons(found: t.Sequence[Difference]) -> list[str]:
+def in_words(found: t.Sequence[Difference]) -> list[str]:
     """The differences in words, the first of many."""
     told = []
     for one in found[:_MOST_TOLD]:

@@ -12,7 +12,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils import _compare_verd
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_differences import (
     differences,
     forbidden,
-    reasons as not_allowed,
+    in_words,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_figures import Series, geometric_mean
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_markdown import markdown
@@ -60,7 +60,7 @@ def compare(
         "differences": first_that_fit([one.as_result() for one in found], _DIFFERENCES_BUDGET),
     }
     if forbidden(found):
-        result.update(verdict=verdicts.NOT_COMPARABLE, reasons=not_allowed(forbidden(found)))
+        result.update(verdict=verdicts.NOT_COMPARABLE, reasons=in_words(forbidden(found)))
     else:
         result.update(_judged(*sides, rules))
     result["markdown"] = markdown(result, sides[0].title, sides[1].title)

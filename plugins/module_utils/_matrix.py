@@ -120,7 +120,12 @@ class Matrix:
         :arg resume: take up an interrupted matrix where the same process still runs.
         :arg run_id: go on with exactly this run, whose earlier slices this module has measured.
         :arg slice_seconds: end after the first cell that ends later than this; ``None`` measures all.
+        :raises Failure: ``condition_not_met`` while another run measures the very same.
         """
+        with self.partial.held():
+            return self._run(resume, run_id, slice_seconds)
+
+    def _run(self, resume: bool, run_id: t.Optional[str], slice_seconds: t.Optional[float]) -> dict[str, t.Any]:
         self._take_up(resume, run_id)
         state = self.partial.state
         runner = self._runner()
@@ -168,6 +173,7 @@ class Matrix:
                 "learnt": asdict(Learnt()),
                 "resumed_cells": 0,
                 "evidence_before": now,
+                "engine": self._engine(),
                 "server": self.settings(),
             }
         )
@@ -175,7 +181,14 @@ class Matrix:
     def _still_the_same(self, now: t.Mapping[str, t.Any]) -> bool:
         cells = self.partial.state.get("cells") or []
         last = cells[-1].get("evidence_after") if cells else self.partial.state.get("evidence_before")
-        return isinstance(last, dict) and not changes(last, now)
+        if not isinstance(last, dict) or changes(last, now) or self.partial.state.get("engine") != self._engine():
+            return False
+        # From afar one start of a server looks like the next, whatever it was started with.
+        return bool(now.get("invocation_id"))
+
+    def _engine(self) -> dict[str, t.Any]:
+        """What made the load."""
+        return self.engine.described if self.engine else dict(BUILTIN)
 
     def _runner(self) -> CellRunner:
         state = self.partial.state
@@ -228,7 +241,7 @@ class Matrix:
             "schema_version": _benchmark_record.SCHEMA_VERSION,
             "label": plan.label,
             "run_id": state["run_id"],
-            "engine": self.engine.described if self.engine else dict(BUILTIN),
+            "engine": self._engine(),
             "profile": plan.profile,
             "proven": plan.require_evidence,
             "started_at": state["started_at"],

@@ -153,7 +153,8 @@ options:
   resume:
     description:
       - Whether a matrix that was interrupted goes on where it stopped. That happens only where all options are the same and
-        the same process still runs; invalid cells are measured again.
+        the same invocation of O(name) still runs; invalid cells are measured again. Without O(name) it starts over.
+      - While another run measures the very same, this one fails with RV(failure_class=condition_not_met).
       - A matrix that was measured to its end has its record and is measured anew the next time, also where cells of it are
         invalid. What made them invalid may have touched the others, and the figures of a record are to be of one time.
     type: bool

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import types
 
 import pytest
 
@@ -31,6 +32,7 @@ class Bench:
         self.side = ServerSide(endpoint("http://127.0.0.1:1", None, {}))
         self.measured = []
         self.invalid = set()
+        self.engine = None
         self.time = 0.0
         monkeypatch.setattr(_matrix.CellRunner, "measure", self.measure)
 
@@ -62,7 +64,9 @@ class Bench:
 
     def run(self, resume=True, run_id=None, slice_seconds=None, **plan):
         made = MatrixPlan(**{"contexts": [60, 1024], "concurrency": [1, 8], "label": "a/b c", **plan})
-        matrix = Matrix(made, self.side, self.directory, lambda: dict(self.now), clock=lambda: self.time)
+        matrix = Matrix(
+            made, self.side, self.directory, lambda: dict(self.now), clock=lambda: self.time, engine=self.engine
+        )
         return matrix.run(resume, run_id, slice_seconds)
 
     def partials(self):
@@ -177,6 +181,45 @@ def test_another_process_starts_over(bench):
     result = bench.run()
     assert (result["resumed_cells"], len(bench.measured)) == (0, 7)
     assert result["evidence_before"]["invocation_id"] == "b" * 32
+
+
+def test_where_nobody_tells_the_process_nothing_is_taken_up(bench):
+    """Two starts of a server look alike from afar, whatever they were started with."""
+    bench.now["invocation_id"] = None
+    interrupt_after(bench, 3)
+    assert (bench.run()["resumed_cells"], len(bench.measured)) == (0, 7)
+
+
+def test_slices_go_on_where_nobody_tells_the_process(bench):
+    bench.now["invocation_id"] = None
+    part = bench.run(slice_seconds=1)
+    assert bench.run(run_id=part["run_id"])["cells_done"] == 4 == len(bench.measured)
+
+
+@pytest.mark.parametrize("engine", [{"name": "guidellm", "version": "0.8.2"}, {"name": "guidellm", "version": "0.8.1"}])
+def test_cells_of_another_release_of_the_client_are_not_taken_up(bench, engine):
+    bench.engine = types.SimpleNamespace(described={"name": "guidellm", "version": "0.8.1"})
+    interrupt_after(bench, 3)
+    bench.engine = types.SimpleNamespace(described=engine)
+    assert bench.run()["resumed_cells"] == (3 if engine["version"] == "0.8.1" else 0)
+
+
+def test_the_very_same_matrix_is_not_measured_twice_at_once(bench):
+    """Each would take up the other's cells, and put its own among them."""
+    real, refused = bench.measure, []
+
+    def measure(dummy, plan):
+        if not refused:
+            refused.append(None)
+            with pytest.raises(Failure) as caught:
+                bench.run()
+            refused[0] = caught.value
+        return real(plan)
+
+    _matrix.CellRunner.measure = measure
+    assert bench.run()["cells_done"] == 4
+    assert refused[0].failure_class == "condition_not_met" and "another run" in refused[0].msg
+    assert bench.partials() == []
 
 
 def test_a_restart_between_two_cells_is_told_once(bench):
