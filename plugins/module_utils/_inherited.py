@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import parse_environment_file, read_file
@@ -28,12 +29,13 @@ def environment_differences(
     """
     from_files: dict[str, str] = {}
     named: list[str] = []
+    secret: list[str] = []
     for path in files:
         variables = parse_environment_file(read_file(path) or "")
         from_files.update(variables)
-        # The id stands for all of a file that it is in.
-        if SECRETS_FINGERPRINT not in variables:
-            named += [key for key in variables if key not in named]
+        # Of a file with the id no variable is named.
+        kind = secret if SECRETS_FINGERPRINT in variables else named
+        kind += [key for key in variables if key not in kind]
     found = []
     for key, value in wanted.items():
         if key in from_files or key in left_out or environ.get(key) == value:
@@ -44,10 +46,36 @@ def environment_differences(
         for key in named
         if key not in left_out and environ.get(key) != from_files[key]
     ]
-    if environ.get(SECRETS_FINGERPRINT) != from_files.get(SECRETS_FINGERPRINT):
+    # A file that was edited by hand still has its id.
+    if any(
+        environ.get(key) != from_files.get(key)
+        for key in (SECRETS_FINGERPRINT, *secret)
+        if key not in {*left_out, *named}
+    ):
         found.append("the secrets changed")
     # The fingerprint changes with everything else; alone it stands for settings that show nowhere in the process.
     return [f for f in found if f != _SETTINGS] or found
+
+
+def variables_of(wanted: t.Iterable[str], files: t.Iterable[str]) -> set[str]:
+    """The names of the variables that a unit sets, by ``Environment=`` (*wanted*) and by environment *files*."""
+    return {*wanted, *(name for path in files for name in parse_environment_file(read_file(path) or ""))}
+
+
+def taken_away(before: t.Iterable[str], now: t.Collection[str], environ: t.Mapping[str, str]) -> list[str]:
+    """Which variables that the unit set *before* the process has still, though nothing sets them *now*."""
+    names = [name for name in before if name in environ and name not in now and name != SECRETS_FINGERPRINT]
+    return [f"the environment variable {name} is no longer set by the unit" for name in names]
+
+
+def user_differences(user: str, environ: t.Mapping[str, str]) -> list[str]:
+    """Whether a process of the system's manager runs as another user than ``User=`` (*user*) says; USER tells."""
+    try:
+        wanted = pwd.getpwuid(int(user)).pw_name if user.isdigit() else user or "root"
+    except KeyError:
+        return []
+    has = environ.get("USER", wanted)
+    return [] if has == wanted else [f"it runs as user {has} and the unit says {wanted}"]
 
 
 def credential_differences(pairs: t.Iterable[tuple[str, str]], directory: str, started_at: float) -> list[str]:

@@ -19,6 +19,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils._inherited import (
     UNIT_FINGERPRINT,
     credential_differences,
     environment_differences,
+    taken_away,
+    user_differences,
+    variables_of,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import Launch, read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
@@ -92,6 +95,10 @@ def compare(manager: Manager, state: UnitState, proc: str = "/proc", cache: str 
         wanted = manager.environment(state.name)
         left_out = {*state.properties.get("UnsetEnvironment", "").split(), *_set_between(argv, launch, wanted)}
         found.extend(environment_differences(wanted, state.environment_files, environ, left_out))
+        names = variables_of(wanted, state.environment_files) | left_out
+        found.extend(taken_away(kept.get("variables") or (), names, environ))
+        if manager.scope == "system" and not launch.kind and "USER" not in names:
+            found.extend(user_differences(state.properties.get("User", ""), environ))
     directory = (environ or {}).get("CREDENTIALS_DIRECTORY") or f"/run/credentials/{state.name}"
     found.extend(credential_differences(manager.load_credentials(state), directory, started_at))
     if started_at:
@@ -130,7 +137,8 @@ def remember_inputs(
         inputs = process_inputs(state, argv, environ, words, proc)
         if inputs or read_launch(argv).found:
             memory = InputMemory(state.name, manager.scope, cache)
-            memory.write(state.invocation_id, inputs, command_digest(words) if began else "")
+            names = variables_of(manager.environment(state.name), state.environment_files) & set(environ)
+            memory.write(state.invocation_id, inputs, command_digest(words) if began else "", sorted(names))
 
 
 def _is_as_begun(

@@ -113,7 +113,7 @@ def digests(inputs: t.Mapping[str, Input]) -> dict[str, str]:
 
 
 class InputMemory:
-    """What a unit's last known invocation began with, in a file: the digests of its inputs and of its command.
+    """What a unit's last known invocation began with, in a file: the digests of its inputs and of its command, and its variables' names.
 
     It tells a file that was only touched from one that changed, also after the next boot. Without it, or unreadable, times
     decide alone.
@@ -132,15 +132,23 @@ class InputMemory:
         valid = isinstance(kept, dict) and isinstance(kept.get("sha256"), dict)
         return kept if valid else {}
 
-    def write(self, invocation_id: str, inputs: t.Mapping[str, Input], command: str = "") -> None:
+    def write(
+        self, invocation_id: str, inputs: t.Mapping[str, Input], command: str = "", variables: t.Sequence[str] = ()
+    ) -> None:
         """Keep what *invocation_id* began with; a directory that cannot be written is no failure.
 
         :arg command: the digest of the unit's own command; empty where that is not known to be the one it began with.
+        :arg variables: the names of those that the process has from the unit.
         """
         kept = self.read()
         if kept.get("invocation_id") == invocation_id:
             command = command or kept.get("command", "")
-        record = {"invocation_id": invocation_id, "sha256": digests(inputs), "command": command}
+        record = {
+            "invocation_id": invocation_id,
+            "sha256": digests(inputs),
+            "command": command,
+            "variables": list(variables),
+        }
         if not invocation_id or record == kept:
             return
         temporary = f"{self.path}.{os.getpid()}"

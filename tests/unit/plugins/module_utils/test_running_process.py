@@ -55,6 +55,45 @@ def test_secrets_that_were_taken_away_are_a_difference(tmp_path):
     assert compare(FakeManager(ARGV), unit(), proc).differences == ["the secrets changed"]
 
 
+def test_secrets_that_were_edited_by_hand_are_a_difference(tmp_path):
+    secrets = tmp_path / "sglang.env"
+    secrets.write_text("LLMOPS_SGLANG_SECRETS=same\nTOKEN=hunter22\n")
+    proc = make_process(tmp_path / "proc", 7, ARGV, {**ENVIRON, "LLMOPS_SGLANG_SECRETS": "same", "TOKEN": "hunter21"})
+    found = compare(FakeManager(ARGV), unit(EnvironmentFiles=f"{secrets} (ignore_errors=no)"), proc)
+    assert found.differences == ["the secrets changed"]
+    secrets.write_text("LLMOPS_SGLANG_SECRETS=same\nTOKEN=hunter21\n")
+    assert not compare(FakeManager(ARGV), unit(EnvironmentFiles=f"{secrets} (ignore_errors=no)"), proc).differences
+
+
+def test_a_variable_that_the_unit_no_longer_sets_is_a_difference(tmp_path):
+    file, cache = tmp_path / "llm.env", str(tmp_path / "cache")
+    file.write_text("B=2\n")
+    state = unit(EnvironmentFiles=f"{file} (ignore_errors=no)")
+    proc = make_process(tmp_path / "proc", 7, ARGV, {**ENVIRON, "A": "1", "B": "2", "LANG": "C"})
+    remember_inputs(FakeManager(ARGV, A="1"), state, proc, cache)
+    assert compare(FakeManager(ARGV, A="1"), state, proc, cache).differences == []
+    file.write_text("")
+    assert compare(FakeManager(ARGV), state, proc, cache).differences == [
+        "the environment variable A is no longer set by the unit",
+        "the environment variable B is no longer set by the unit",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("user", "has", "expected"),
+    [
+        ("llm", "root", ["it runs as user root and the unit says llm"]),
+        ("", "llm", ["it runs as user llm and the unit says root"]),
+        ("llm", "llm", []),
+        ("0", "root", []),
+        ("", None, []),
+    ],
+)
+def test_a_process_of_another_user_is_a_difference(tmp_path, user, has, expected):
+    proc = make_process(tmp_path, 7, ARGV, {**ENVIRON, **({"USER": has} if has else {})})
+    assert compare(FakeManager(ARGV), unit(User=user), proc).differences == expected
+
+
 def test_an_environment_that_was_written_over_is_not_compared(tmp_path):
     proc = make_process(tmp_path, 7, ARGV, {"garbage": "x"})
     found = compare(FakeManager(ARGV, A="1"), unit(), proc)
