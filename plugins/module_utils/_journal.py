@@ -64,6 +64,8 @@ class InvocationLog:
     first_cursor: str = ""
     first_own_cursor: str = ""
     covers_start: bool = False
+    # Whether its first row is the one that says that it begins.
+    begins: bool = False
     suppressed: int = 0
     journald_restarts: int = 0
     journald_restarted_us: int = 0
@@ -195,6 +197,7 @@ class InvocationReader:
             log.covers_start = log.covers_start or (
                 self.journal.is_start(row) and (wanted != "any" or not log.service_entries)
             )
+            log.begins = log.begins or (not log.service_entries and self.journal.is_begin(row))
             self._count(row)
             for line in self._manager.feed(row):
                 self._left_over.update(_LEFT_OVER.findall(line.text))

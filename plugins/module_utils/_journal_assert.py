@@ -24,9 +24,13 @@ from ansible_collections.llmops.sglang.plugins.module_utils._expectation import 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationReader
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import RecentRows, burst_of, interval_of
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_gaps import first_rows_are_gone, owner_of_file
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_gaps import (
+    begin_is_gone,
+    first_rows_are_gone,
+    owner_of_file,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_presets import preset_expectations
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line, number
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_traceback import Tracebacks
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import CommandRunner, Journal
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
@@ -112,6 +116,7 @@ class Assertion:
         self.manager = None if self.exported else Manager(run_command, question.scope)
         self._runner = self.manager or CommandRunner(run_command, question.scope)
         self.settings: dict[str, str] = {}
+        self._began_us = 0
         self.reader: t.Optional[InvocationReader] = None
 
     def run(self) -> dict[str, t.Any]:
@@ -133,6 +138,8 @@ class Assertion:
         invocation_id = self._resolve(journal, state)
         self.reader = InvocationReader(journal, self.unit, invocation_id, sink=self._take)
         self.reader.log.recent = RecentRows(interval_of(self.settings))
+        if state and self._is(state, invocation_id):
+            self._began_us = number(state.properties, "InactiveExitTimestampMonotonic")
         verdicts, ended = self._watch(journal, invocation_id)
         log = self.reader.log
         asked_by_id = self.question.invocation not in ("current", "previous")
@@ -219,7 +226,9 @@ class Assertion:
             if self._runner.scope == "system":
                 owner = owner_of_file(self.settings.get("User", ""))
         if log.covers_start and log.service_entries:
-            log.covers_start = not first_rows_are_gone(journal, log, owner)
+            log.covers_start = not (
+                begin_is_gone(journal, log, self._began_us) or first_rows_are_gone(journal, log, owner)
+            )
         reason = incompleteness(log, self.settings)
         if reason[0] == "no_entries" and self.manager and not log.entries_scanned:
             return rows_are_gone(self.manager.show(self.unit), self.reader) or reason

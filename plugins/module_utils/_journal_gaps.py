@@ -81,6 +81,31 @@ def first_rows_are_gone(journal: Journal, log: InvocationLog, owner: t.Optional[
     return any(_are_missing(journal, log.first_cursor, cursor, of_user) for cursor, of_user in cursors.items())
 
 
+def begin_is_gone(journal: Journal, log: InvocationLog, began_us: int) -> bool:
+    """Whether the journal may begin in the middle of the start: the manager says that a unit has started only when it has.
+
+    It says that a start begins, too, except where that takes no time. Whether the one is missing because of the other an
+    older row shows: what is removed are the oldest rows of a file.
+
+    :arg began_us: when the start began, by the host's own clock; 0 where the manager does not know.
+    """
+    first = place_of(log.first_cursor)
+    if log.begins or first is None or first.number == 1:
+        return False
+    looked, whole = 0, False
+
+    def take(row: Row) -> bool:
+        nonlocal looked, whole
+        looked += 1
+        place = place_of(str(row.get("__CURSOR") or ""))
+        if looked > 1 and place and (place.file == first.file or place.number == first.number - 1):
+            whole = not began_us or place.boot != first.boot or place.monotonic_us <= began_us
+        return whole or looked > _MOST_ROWS
+
+    journal.before(take, log.first_cursor)
+    return not whole
+
+
 def _has_own_file(uid: int) -> bool:
     return uid >= _FIRST_USER and not any(uid in numbers for numbers in _SYSTEM_TOO)
 

@@ -94,6 +94,10 @@ class Journal:
         """Hand the row at *cursor*, then those before it, to *take* until that returns true: in the unit's namespace alone."""
         self._each(take, [*self._own, "--reverse", f"--cursor={cursor}", *matches])
 
+    def before(self, take: t.Callable[[Row], t.Optional[bool]], cursor: str) -> None:
+        """Hand the row at *cursor*, then those before it in the whole journal, to *take* until that returns true."""
+        self._each(take, [*self._where, "--reverse", f"--cursor={cursor}"])
+
     def _each(self, take: t.Callable[[Row], t.Optional[bool]], asked: t.Sequence[str]) -> tuple[int, str]:
         fields = _USER_FIELDS if self.user else _SYSTEM_FIELDS
         # --all, because a long message may be withheld without it.
@@ -166,6 +170,12 @@ class Journal:
         if row.get("MESSAGE_ID"):
             return row.get("MESSAGE_ID") == STARTING
         return str(row.get("MESSAGE") or "").startswith(("Starting ", "Started "))
+
+    def is_begin(self, row: Row) -> bool:
+        """Whether the manager's *row* says that the unit is starting: nothing of the invocation stands before that one."""
+        return self.is_start(row) and (
+            row.get("MESSAGE_ID") == STARTING or str(row.get("MESSAGE") or "").startswith("Starting ")
+        )
 
     def begins_after(self, monotonic_us: int, boot_id: str) -> bool:
         """Whether the journal has rows, and of this boot not one from before *monotonic_us* of the host's own clock."""

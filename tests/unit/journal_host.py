@@ -117,15 +117,21 @@ class Host:
         rows = [row for row in self.rows if self._fits(row, [word for word in argv[3:] if not word.startswith("--")])]
         for word in argv:
             if word.startswith("--cursor="):
-                place = int(word.partition("=c")[2])
+                place = self._place(word.partition("=")[2])
                 back = "--reverse" in argv
-                rows = [row for row in rows if (place - int(row["__CURSOR"][1:])) * (1 if back else -1) >= 0]
+                rows = [row for row in rows if (place - self._place(row["__CURSOR"])) * (1 if back else -1) >= 0]
                 rows = rows[::-1] if back else rows
             elif word.startswith("--lines="):
                 rows = rows[-int(word.partition("=")[2]) :]
         if "--all" not in argv:
             rows = [{**row, "MESSAGE": None} if len(str(row["MESSAGE"])) > 4096 else row for row in rows]
         return self.rc, "".join(map(printed, rows)), self.error
+
+    def _place(self, cursor):
+        """Which row it is; of its own cursors also one that was there and is gone."""
+        if cursor[0] == "c":
+            return int(cursor[1:])
+        return next(place for place, row in enumerate(self.rows, 1) if row["__CURSOR"] == cursor)
 
     @staticmethod
     def _fits(row, words):

@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import (
     STARTED,
+    STARTING,
     SUPPRESSED,
     CommandRunner,
     Journal,
@@ -103,3 +104,46 @@ def test_what_an_older_process_writes_that_the_manager_could_not_end(host):
     assert (result["failure_class"], result["unattributed"]) == ("pattern_not_found", 2)
     assert host.ask(expect=[one("hello")])["ok"]
     assert host.ask(must_not_match=["draft runner"])["failure_class"] == "forbidden_match"
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "whole"),
+    [
+        ([], {"MESSAGE_ID": STARTED}, False),
+        ([("aa", 6)], {"MESSAGE_ID": STARTED}, True),
+        ([("bb", 3)], {"MESSAGE_ID": STARTED}, False),
+        ([("bb", 6)], {"MESSAGE_ID": STARTED}, True),
+        ([("aa", 4), ("aa", 6)], {"MESSAGE_ID": STARTED, "began": "5"}, True),
+        ([("aa", 6)], {"MESSAGE_ID": STARTED, "began": "5"}, False),
+        ([], {"MESSAGE_ID": STARTING}, True),
+    ],
+    ids=[
+        "none",
+        "of its file",
+        "another file's",
+        "the number before",
+        "an older one",
+        "a younger one",
+        "it tells the begin",
+    ],
+)
+def test_a_start_that_took_long_may_have_lost_its_begin(before, first, whole):
+    """The row that says that it is over is no proof of what came before it."""
+    host = Host(InactiveExitTimestampMonotonic=first.get("began", "0"))
+    for file, number in before:
+        host.row("older", __CURSOR=cursor(file, number))
+    host.start(__CURSOR=cursor("aa", 7))
+    host.rows[-1]["MESSAGE_ID"] = first["MESSAGE_ID"]
+    host.say("words", __CURSOR=cursor("aa", 8))
+    assert host.ask(must_not_match=["never"])["covers_start"] is whole
+
+
+def test_a_journal_that_begins_with_the_start():
+    host = Host()
+    host.start(__CURSOR=cursor("aa", 1))
+    host.say("words", __CURSOR=cursor("aa", 2))
+    assert host.ask(must_not_match=["never"])["ok"], "as an export of one unit's rows alone does"
+
+
+def cursor(file, number):
+    return f"s={file};i={number:x};b=cc;m={number:x};t=2;x=3"
