@@ -131,13 +131,21 @@ class ServiceChange:
         if state.need_daemon_reload and not self._check_mode:
             self._manager.daemon_reload()
             state = self._manager.show(self._name)
+        if wanted != "restarted" and self._stands_alone(state):
+            self._reasons.append("it is active, and without a main process nothing can be compared")
+            return
         if not state.running or state.active_state == "deactivating":
             self._check_startable(state)
             self._check_port(state)
-            waiting = state.active_state in ("activating", "deactivating")
-            self._note(f"started: it was {'between two processes' if waiting else state.active_state or 'inactive'}")
+            was = {
+                "activating": "between two processes",
+                "deactivating": "between two processes",
+                "active": "active without a main process",
+            }
+            self._note(f"started: it was {was.get(state.active_state, state.active_state or 'inactive')}")
             if not self._check_mode:
-                if waiting:
+                # A start of what counts as active would do nothing.
+                if state.active_state in was:
                     self._stop()
                 self._start()
             return
@@ -160,6 +168,12 @@ class ServiceChange:
         if not self._check_mode:
             self._stop()
             self._start()
+
+    def _stands_alone(self, state: UnitState) -> bool:
+        """Whether the unit's command ended and what it started is the unit's service, as with ``docker compose up -d``."""
+        if state.active_state != "active" or state.main_pid:
+            return False
+        return state.properties.get("Type") == "oneshot" or bool(members(state.control_group, self._cgroup_root))
 
     def _check_startable(self, state: UnitState) -> None:
         if state.load_state == "loaded":

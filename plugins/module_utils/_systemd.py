@@ -26,6 +26,7 @@ _PROPERTIES = [
     "ActiveState",
     "SubState",
     "Result",
+    "Type",
     "UnitFileState",
     "InvocationID",
     "MainPID",

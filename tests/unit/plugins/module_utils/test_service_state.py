@@ -147,6 +147,22 @@ def test_what_is_already_so_is_no_change(change, state, wanted):
     assert verbs(host) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "wanted", "expected"),
+    [
+        ("oneshot", "converged", []),
+        ("oneshot", "started", []),
+        ("oneshot", "restarted", ["stop", "start"]),
+        ("exec", "converged", ["stop", "start"]),
+    ],
+)
+def test_an_active_unit_without_a_main_process_runs_only_where_its_command_was_to_end(change, kind, wanted, expected):
+    host = Host({**RUNNING, "MainPID": "0", "Type": kind})
+    result = change(host, wanted)
+    assert (verbs(host), result["changed"], result["restarted"]) == (expected, bool(expected), bool(expected))
+    assert expected or "nothing can be compared" in result["reason"]
+
+
 def test_check_mode_predicts_and_touches_nothing(change):
     host = Host(RUNNING, differences=["x"])
     result = change(host, "converged", check_mode=True, enabled=True)
