@@ -24,6 +24,7 @@ MEANINGS = {
     "errors": "a request failed, and nothing is sent twice",
     "no_usage": "the server did not report token counts",
     "short_outputs": "the answers have less than nine tenths of the wanted tokens",
+    "prompt_length": "the prompts have another length than the context that was asked for",
     "cached": "too many of the prompts' tokens came from the prefix cache",
     "client_saturated": "the load generator could not keep up, so the figures may be its own",
     "foreign_traffic": "the server had more requests than this benchmark sent",
@@ -130,7 +131,14 @@ def _cells(found: t.Sequence[CellGroup]) -> str:
         "chunk gap ms",
         "acceptance",
     ]
-    figures = (("output_tokens_per_second", 1), ("requests_per_second", 2), ("ttft_ms", 1), ("tpot_ms", 2), ("chunk_gap_ms", 1), ("acceptance_length", 2))  # fmt: skip
+    figures = (
+        ("output_tokens_per_second", 1),
+        ("requests_per_second", 2),
+        ("ttft_ms", 1),
+        ("tpot_ms", 2),
+        ("chunk_gap_ms", 1),
+        ("acceptance_length", 2),
+    )
     rows = []
     for group in found:
         words = ["own" if group.context is None else str(group.context), streams_name(group.concurrency)]

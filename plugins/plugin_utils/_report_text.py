@@ -47,4 +47,5 @@ def table(heads: t.Sequence[str], rows: t.Sequence[str], caption: str = "", numb
         for place, head in enumerate(heads)
     )
     said = f"<caption>{escaped(caption)}</caption>" if caption else ""
-    return f'<div class="table{" " + kind if kind else ""}" tabindex="0"><table>{said}<thead><tr>{tops}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    table = f"<table>{said}<thead><tr>{tops}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<div class="table{" " + kind if kind else ""}" tabindex="0">{table}</div>'

@@ -42,7 +42,9 @@ ROWS = [
 
 
 def run_command(words, environ_update=None, check_rc=False, **dummy):
-    done = subprocess.run(words, env={**os.environ, **(environ_update or {})}, capture_output=True, text=True)
+    done = subprocess.run(
+        words, env={**os.environ, **(environ_update or {})}, capture_output=True, text=True, check=False
+    )
     return done.returncode, done.stdout, done.stderr
 
 

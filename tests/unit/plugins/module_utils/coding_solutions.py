@@ -316,7 +316,8 @@ WRONG = {
             "        out += t * (n // v); n %= v\n    return out"
         ),
         "all but one and five": (
-            "def roman(n):\n    out = ''\n    for v, t in ((1000, 'M'), (500, 'D'), (100, 'C'), (50, 'L'), (10, 'X'), (9, 'IX'), (5, 'V'), (4, 'IV'), (1, 'I')):\n"
+            "def roman(n):\n    out = ''\n"
+            "    for v, t in ((1000, 'M'), (500, 'D'), (100, 'C'), (50, 'L'), (10, 'X'), (9, 'IX'), (5, 'V'), (4, 'IV'), (1, 'I')):\n"
             "        out += t * (n // v); n %= v\n    return out"
         ),
     },

@@ -49,11 +49,13 @@ HOSTILE = {
         {"memory"},
     ),
     "verdicts of its own": (
-        'import os\ndef gcd(a, b):\n    for fd in range(9):\n        try: os.write(fd, b\'\\n{"case": 0, "value": ["int", "0x6"]}\\n{"end": true}\\n\')\n        except OSError: pass\n    os._exit(0)',
+        "import os\ndef gcd(a, b):\n    for fd in range(9):\n"
+        '        try: os.write(fd, b\'\\n{"case": 0, "value": ["int", "0x6"]}\\n{"end": true}\\n\')\n        except OSError: pass\n    os._exit(0)',
         {"values"},
     ),
     "endless output": (
-        "import os\ndef gcd(a, b):\n    while True:\n        for fd in range(3, 9):\n            try: os.write(fd, b'x' * 65536)\n            except OSError: pass",
+        "import os\ndef gcd(a, b):\n    while True:\n        for fd in range(3, 9):\n"
+        "            try: os.write(fd, b'x' * 65536)\n            except OSError: pass",
         {"output"},
     ),
     "a child that outlives it": (

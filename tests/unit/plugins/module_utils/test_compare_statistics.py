@@ -58,10 +58,10 @@ def test_the_rank_test_is_that_of_all_ways_counted_out(baseline, candidate):
 
 @settings(deadline=None, derandomize=True)
 @given(SAMPLES, SAMPLES)
-def test_the_rank_test_has_two_sides_alike(baseline, candidate):
-    low, high = rank_test(baseline, candidate)
-    assert (high, low) == rank_test(candidate, baseline)
-    assert low + high >= 1 and min(low, high) >= smallest_p(len(baseline), len(candidate))
+def test_the_rank_test_has_two_sides_alike(one, other):
+    low, high = rank_test(one, other)
+    assert (high, low) == rank_test(other, one)
+    assert low + high >= 1 and min(low, high) >= smallest_p(len(one), len(other))
 
 
 @settings(deadline=None, derandomize=True)

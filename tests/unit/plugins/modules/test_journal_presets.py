@@ -78,7 +78,11 @@ def test_every_entry_of_a_preset_fits_its_sample():
         ("[rank3]:[E530] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1)", "ranks lost each other"),
         ("[2026-05-30 08:20:46 TP0] token_to_kv_pool_allocator memory leak detected!", "memory leak"),
         ("[2026-05-30 08:20:46 TP0] Draft config num_target_layers=36 differs from runtime target num_hidden_layers=64", "drafter made for another model"),
-        ("[2026-05-30 08:20:46] DFLASH draft worker only supports attention backends in ['triton'], got 'x'. Falling back to 'triton'.", "draft attention backend replaced"),
+        (
+            "[2026-05-30 08:20:46] DFLASH draft worker only supports attention backends in ['triton'], got 'x'. "
+            "Falling back to 'triton'.",
+            "draft attention backend replaced",
+        ),
         ("[2026-05-30 08:20:46] DFLASH only enables 'trtllm_mha' on sm100. Falling back to 'flashinfer'.", "draft attention backend replaced"),
         ("[2026-05-30 08:20:46] DDTREE only supports speculative_eagle_topk == 1; overriding speculative_eagle_topk=4 to 1.", "steps or top-k overridden"),
         ("[2026-05-30 08:20:46 TP0] Capture prefill CUDA graph failed: x", "graph capture failed"),
