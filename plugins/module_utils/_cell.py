@@ -10,6 +10,7 @@ import math
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load
+from ansible_collections.llmops.sglang.plugins.module_utils._prompt_fit import TOLERANCE
 from ansible_collections.llmops.sglang.plugins.module_utils._request_sample import RequestSample
 
 _PERCENTILES = ((50, "p50"), (90, "p90"), (99, "p99"))
@@ -184,6 +185,12 @@ def mean_lateness(load: Load, noted: t.Sequence[float]) -> float:
 def outputs_too_short(done: t.Sequence[RequestSample], max_tokens: int) -> bool:
     """Whether the answers are so short that the load was not the one that was asked for."""
     return bool(done) and sum(s.completion_tokens or 0 for s in done) < SHORTEST_OUTPUT_SHARE * max_tokens * len(done)
+
+
+def prompts_off(prompt_tokens: t.Mapping[str, t.Any], wanted: t.Optional[int]) -> bool:
+    """Whether the mean of the *prompt_tokens* that a server counted is not the *wanted* one, within 2 % or one token."""
+    mean = prompt_tokens["mean"]
+    return wanted is not None and mean is not None and abs(mean - wanted) > max(1.0, TOLERANCE * wanted)
 
 
 def cached_share(

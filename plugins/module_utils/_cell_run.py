@@ -196,6 +196,7 @@ class CellRunner:
             # Another client takes what it is not told for max_tokens, and an answer that an error cut for a whole one.
             ("no_usage", bool(no_usage) or not (usage or self.engine is None or errors)),
             ("short_outputs", settings.ignore_eos and (cut or _cell.outputs_too_short(done, settings.max_tokens))),
+            ("prompt_length", _cell.prompts_off(cell["prompt_tokens"], cell["context"])),
             ("cached", share is not None and share > settings.max_cached_share),
             ("client_saturated", cell["client"]["saturated"]),
             ("foreign_traffic", foreign),

@@ -251,8 +251,8 @@ cells:
       type: bool
     reasons:
       description:
-        - Why they do not - V(evidence_changed), V(errors), V(no_usage), V(short_outputs), V(cached), V(client_saturated),
-          V(foreign_traffic), V(unknown_acceptance), V(simulated_acceptance), V(timeout).
+        - Why they do not - V(evidence_changed), V(errors), V(no_usage), V(short_outputs), V(prompt_length), V(cached),
+          V(client_saturated), V(foreign_traffic), V(unknown_acceptance), V(simulated_acceptance), V(timeout).
       type: list
       elements: str
     output_tokens_per_second:

@@ -118,6 +118,14 @@ def test_the_mean_length_is_right_where_only_an_answer_tells_it(context):
     assert len(measured) == 6 and not measured & {row["text"] for row in truth["requests"][:-6]}
 
 
+@pytest.mark.parametrize("tokenizer", ["sglang", None])
+def test_a_context_that_no_prompt_can_have_is_not_told_as_one(tokenizer):
+    """Template and salt alone are longer; such a cell would stand for another load."""
+    more = {"tokenizer": tokenizer} if tokenizer else {}
+    assert reasons(plan=CellPlan(5, 2, 1, 4, 2), words=True, step=0.0, **more) == ["prompt_length"]
+    assert reasons(plan=CellPlan(None, 2, 1, 4, 2), words=True, step=0.0, **more) == []
+
+
 @pytest.mark.parametrize("api", ["completions", "generate"])
 def test_the_other_routes(api):
     with cell(settings={"api": api}, spec=True) as (measure, dummy):
