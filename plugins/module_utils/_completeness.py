@@ -86,6 +86,25 @@ def incompleteness(log: InvocationLog, settings: t.Mapping[str, str]) -> Reason:
     return COMPLETE
 
 
+def diverted(log: InvocationLog, state: UnitState, proc: str = "/proc") -> Reason:
+    """``output_elsewhere`` where the main process has another output than the journal, whatever its unit says (now)."""
+    if not state.running or state.invocation_id != log.invocation_id:
+        return COMPLETE
+    for number, name in ((1, "standard output"), (2, "standard error")):
+        try:
+            target = os.readlink(f"{proc}/{state.main_pid}/fd/{number}")
+        except OSError:
+            continue
+        # Sockets and pipes have no path. A daemon often lets go of what it does not use.
+        if target.startswith("/") and not (target == "/dev/null" and log.speaks_itself):
+            return (
+                "output_elsewhere",
+                f"The {name} of process {state.main_pid} of '{log.unit}' does not go to the journal but to '{target}': take that "
+                "out of what the unit runs, and restart it.",
+            )
+    return COMPLETE
+
+
 def output_settings(manager: Manager, name: str, masked: bool = False) -> dict[str, str]:
     """The properties of unit *name* that decide what of its output reaches the journal, and where in it.
 

@@ -75,6 +75,8 @@ class InvocationLog:
     other_units: set[str] = field(default_factory=set)
     complaint: str = ""
     not_allowed: bool = False
+    # Whether it also wrote to journald itself, or by syslog(3): what becomes of its standard output is then its own affair.
+    speaks_itself: bool = False
 
     @property
     def incomplete(self) -> str:
@@ -216,6 +218,7 @@ class InvocationReader:
     def _take_own(self, row: Row) -> None:
         log = self.log
         log.service_entries += 1
+        log.speaks_itself = log.speaks_itself or "_STREAM_ID" not in row
         self._count(row)
         log.recent.add(number(row, "__MONOTONIC_TIMESTAMP"))
         if not log.first_own_cursor:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ansible_collections.llmops.sglang.plugins.module_utils import _journal_result
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import (
     Reason,
+    diverted,
     hidden_by_server,
     hides,
     incompleteness,
@@ -232,6 +233,8 @@ class Assertion:
         reason = incompleteness(log, self.settings)
         if reason[0] == "no_entries" and self.manager and not log.entries_scanned:
             return rows_are_gone(self.manager.show(self.unit), self.reader) or reason
+        if self.manager and not reason[0]:
+            return diverted(log, self.manager.show(self.unit))
         return reason
 
     def _hidden(self) -> Reason:

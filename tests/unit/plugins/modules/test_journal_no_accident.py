@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.llmops.sglang.plugins.module_utils._completeness import diverted
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import (
     STARTED,
     STARTING,
@@ -14,6 +16,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import (
     CommandRunner,
     Journal,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 from ansible_collections.llmops.sglang.tests.unit.journal_host import NOW, OLD, RUNNER, UNIT, Host, one
 
 
@@ -147,3 +150,25 @@ def test_a_journal_that_begins_with_the_start():
 
 def cursor(file, number):
     return f"s={file};i={number:x};b=cc;m={number:x};t=2;x=3"
+
+
+@pytest.mark.parametrize(
+    ("outputs", "failure_class"),
+    [
+        (("socket:[1]", "socket:[1]"), ""),
+        (("pipe:[7]", "socket:[1]"), ""),
+        (("socket:[1]", "/var/log/server.log"), "output_elsewhere"),
+        (("/dev/null", "socket:[1]"), "output_elsewhere"),
+    ],
+)
+def test_what_the_process_really_writes_to(host, tmp_path, outputs, failure_class):
+    """The unit may have changed since it began, and what it runs may have another output of its own."""
+    (tmp_path / "7" / "fd").mkdir(parents=True)
+    for number, target in enumerate(outputs, 1):
+        (tmp_path / "7" / "fd" / str(number)).symlink_to(target)
+    log = InvocationLog(UNIT, NOW)
+    state = UnitState(UNIT, {**host.properties, "MainPID": "7"})
+    assert diverted(log, state, str(tmp_path))[0] == failure_class
+    assert not diverted(InvocationLog(UNIT, OLD), state, str(tmp_path))[0], "of an older one nobody knows"
+    log.speaks_itself = True
+    assert diverted(log, state, str(tmp_path))[0] == (failure_class if "/dev/null" not in outputs else "")
