@@ -15,6 +15,7 @@ options:
       - Scheme, host and port of the server as seen from the host that runs the module, for example
         V(http://127.0.0.1:30000).
       - Without it, host, port and scheme are taken from the command line of the unit; a wildcard address becomes loopback.
+      - One with a user, a password or a query is refused, because those would be shown and not sent.
     type: str
   api_key:
     description:

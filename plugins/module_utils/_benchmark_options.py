@@ -59,6 +59,8 @@ def _check(params: t.Mapping[str, t.Any]) -> None:
             "No unit is named, so nothing tells which process the figures are of: set 'name', or 'require_evidence: false' for "
             "an unproven record.",
         )
+    if params["base_url"]:
+        _endpoint.address_of(params["base_url"])
     for name in ("contexts", "concurrency"):
         if not params[name] or min(params[name]) < 1:
             raise Failure("bad_request", f"The option '{name}' needs numbers of at least 1, not {params[name]}.")

@@ -93,6 +93,12 @@ def address_of(base_url: str) -> Address:
     """
     try:
         parts = urlsplit(base_url)
+        if parts.username or parts.password or parts.query:
+            raise Failure(
+                "bad_request",
+                "The base_url has a user, a password or a query, which are not sent and would be shown: take them out, and give a key as "
+                "'api_key' or 'api_key_file'.",
+            )
         if parts.scheme in ("http", "https") and parts.hostname:
             port = parts.port or (443 if parts.scheme == "https" else 80)
             return Address(parts.scheme, parts.hostname, port, re.sub(r"/v1$", "", parts.path.rstrip("/")))

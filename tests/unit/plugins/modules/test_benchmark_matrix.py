@@ -86,6 +86,18 @@ def test_a_floor_that_is_not_reached_is_not_ok(run, server):
     assert result["ok"] is False and result["cells"][0]["valid"] is True
 
 
+@pytest.mark.parametrize(
+    "url", ["http://user:hunter2@127.0.0.1:1", "http://hunter2@127.0.0.1:1", "http://127.0.0.1:1/?key=hunter2"]
+)
+def test_an_address_with_a_secret_in_it_is_refused_without_being_shown(run, url, tmp_path):
+    """It would be sent nowhere and stand in the record."""
+    for check in (False, True):
+        result = run(check=check, base_url=url)
+        assert result["failed"] and result["failure_class"] == "bad_request" and "api_key" in result["msg"]
+        assert "hunter2" not in json.dumps({key: value for key, value in result.items() if key != "invocation"})
+    assert not (tmp_path / "results").exists()
+
+
 def test_check_mode_sends_nothing(run, server):
     result = run(check=True, base_url=server.base_url, api_key=KEY)
     assert result["ok"] is None and "check mode" in result["skipped_reason"]
