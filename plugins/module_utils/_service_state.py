@@ -270,7 +270,7 @@ class ServiceChange:
         self._enqueue("start", deadline)
         state = self._settled(deadline)
         self._after = state or self._manager.show(self._name)
-        self._restarted = True
+        self._restarted = self._after.invocation_id != self._before.invocation_id
         if state is not None and state.active_state == "active":
             remember_inputs(self._manager, state, began=True)
             return
@@ -282,6 +282,11 @@ class ServiceChange:
             failure_class, why = (
                 "unit_invalid",
                 f"systemd could not execute its command ({ended}): check ExecStart, User and paths",
+            )
+        elif not self._reset_failed and not timed_out and state.invocation_id == self._before.invocation_id:
+            failure_class, why = (
+                "gave_up",
+                "systemd began no invocation: its start limit is hit, set reset_failed or wait for StartLimitIntervalSec",
             )
         elif timed_out:
             failure_class, why = (

@@ -12,11 +12,11 @@ description:
   - Starts, stops or restarts the systemd service of an SGLang server. Whether a restart is needed is decided by comparing
     the process that runs with the unit as its files say now, never by whether this play changed a file; so a play that died
     after it wrote the unit is repaired by the next one.
-  - Compared are the command line, the environment with its files, the credentials, and what the server read at its start
+  - Compared are the command line, the environment with its files, the user, the credentials, and what the server read at its start
     beside them, which is the installed SGLang, the configurations of the model and the drafter, a configuration file, a chat
     template and the shell script that starts it. A file of these that was only touched is told from one that changed by what
     this module kept at the last start, below C(/var/cache/llmops-sglang) or the user's C(~/.cache/llmops-sglang); without it the
-    file's times decide. A wrapper that the server replaces (C(numactl), C(env), a shell's C(exec)) is known by the command that the
+    file's times decide. A variable that the unit no longer sets is known by the same record. A wrapper that the server replaces (C(numactl), C(env), a shell's C(exec)) is known by the command that the
     unit had at the start.
   - It returns when the state change is done, no process of the old invocation is left and none holds its port any more. A port
     that another process holds is told before anything is stopped. It says nothing about readiness;
@@ -29,6 +29,8 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
+    details:
+      - Where systemd has not read a changed file again, it counts as a difference, since only a reload tells what it means.
   diff_mode:
     support: full
     details:
@@ -44,6 +46,8 @@ options:
     description:
       - V(converged) starts a stopped service and restarts a running one only where its process differs from the unit.
       - V(restarted) always restarts, V(started) and V(stopped) only start and stop.
+      - A unit that is active without a main process, as with C(Type=oneshot) and C(RemainAfterExit=), cannot be compared and is left
+        as it is by V(converged).
     type: str
     choices: [converged, restarted, started, stopped]
     default: converged

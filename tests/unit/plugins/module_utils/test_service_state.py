@@ -85,6 +85,7 @@ def change(monkeypatch, tmp_path):
             Timeouts(5, 5),
             host.clock,
             host.sleep,
+            reset_failed=options.get("reset_failed", True),
             check_mode=check_mode,
             cgroup_root=str(options.get("cgroup_root", tmp_path)),
         )
@@ -234,6 +235,14 @@ def test_a_start_that_fails_at_once_says_why(change, status, expected):
         change(host, "converged")
     assert raised.value.failure_class == expected
     assert f"exit status {status}" in raised.value.msg
+
+
+def test_a_start_that_the_start_limit_keeps_from_happening_is_told(change):
+    with pytest.raises(Failure) as caught:
+        change(Host(FAILED, started=FAILED), "converged", reset_failed=False)
+    assert caught.value.failure_class == "gave_up"
+    assert "start limit" in caught.value.msg
+    assert caught.value.result["restarted"] is False
 
 
 def test_a_start_job_that_does_not_end_is_told(change):
