@@ -47,7 +47,8 @@ def incompleteness(log: InvocationLog, settings: t.Mapping[str, str]) -> Reason:
         if number < _level_of_output(settings):
             return (
                 "log_level_hidden",
-                f"The unit '{unit}' keeps lines of level info out of the journal (LogLevelMax={level}): raise it to info.",
+                f"Lines of level info of '{unit}' are kept out of the journal (the level is {level}, by LogLevelMax= of the unit, or "
+                "of the user's manager, or by MaxLevelStore= of journald): raise it to info.",
             )
     incomplete = log.incomplete
     if incomplete == "no_entries":

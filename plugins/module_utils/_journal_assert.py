@@ -34,6 +34,12 @@ from ansible_collections.llmops.sglang.plugins.module_utils._journal_presets imp
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line, number
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_traceback import Tracebacks
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import CommandRunner, Journal
+from ansible_collections.llmops.sglang.plugins.module_utils._journald import (
+    notice_restart,
+    unreadable_files,
+    users_burst,
+    with_journalds_own,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, plain_invocation_id
 from ansible_collections.llmops.sglang.plugins.module_utils._time_limit import TimeLimitExceeded, cpu_time_limit
@@ -129,7 +135,8 @@ class Assertion:
         if self.manager and state and state.exists:
             # The rows of a unit with several names carry the one that its file has.
             self.unit = state.properties.get("Id") or self.unit
-            self.settings = output_settings(self.manager, self.unit, state.load_state == "masked")
+            settings = output_settings(self.manager, self.unit, state.load_state == "masked")
+            self.settings = with_journalds_own(self.manager, settings)
         journal = Journal(
             self._runner,
             self.question.directory,
@@ -226,6 +233,10 @@ class Assertion:
                 log.recent_before = journal.rows_before(self.unit, log.first_own_cursor, log.recent.reaches_back, most)
             if self._runner.scope == "system":
                 owner = owner_of_file(self.settings.get("User", ""))
+            notice_restart(self.manager, log)
+        elif self.question.directory:
+            closed = unreadable_files(self.question.directory)
+            log.unread = log.unread or (f"'{closed[0]}' may not be read by this user" if closed else "")
         if log.covers_start and log.service_entries:
             log.covers_start = not (
                 begin_is_gone(journal, log, self._began_us) or first_rows_are_gone(journal, log, owner)
@@ -234,7 +245,9 @@ class Assertion:
         if reason[0] == "no_entries" and self.manager and not log.entries_scanned:
             return rows_are_gone(self.manager.show(self.unit), self.reader) or reason
         if self.manager and not reason[0]:
-            return diverted(log, self.manager.show(self.unit))
+            reason = diverted(log, self.manager.show(self.unit))
+        if self.manager and self.manager.scope == "user" and not reason[0]:
+            reason = users_burst(self.manager, journal, log, self.settings)
         return reason
 
     def _hidden(self) -> Reason:

@@ -22,6 +22,8 @@ class RecentRows:
     def __init__(self, span_us: int = DEFAULT_INTERVAL_US) -> None:
         self.span_us = span_us
         self.count = 0
+        # What the count was at most.
+        self.most = 0
         self.first_us: t.Optional[int] = None
         self.last_us = 0
         self._step = max(span_us // _STEPS, 1)
@@ -36,10 +38,11 @@ class RecentRows:
         self.count += 1
         if self._slots and self._slots[-1][0] >= slot:
             self._slots[-1][1] += 1
-            return
-        self._slots.append([slot, 1])
+        else:
+            self._slots.append([slot, 1])
         while self._slots[0][0] < slot - _STEPS:
             self.count -= self._slots.popleft()[1]
+        self.most = max(self.most, self.count)
 
     @property
     def reaches_back(self) -> int:

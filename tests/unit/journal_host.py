@@ -45,6 +45,7 @@ class Host:
             "LogRateLimitIntervalUSec": "0", "LogRateLimitBurst": "0", **properties,
         }  # fmt: skip
         self.server_words: list[str] = []
+        self.configuration = ""
         self.boot = "d" * 32
         self.rows, self.commands, self.error, self.rc, self.clock, self.later = [], [], "", 0, 0.0, []
 
@@ -109,6 +110,8 @@ class Host:
         if argv[0] == "busctl":
             words = ["python", *self.server_words]
             return 0, f'a(sasb) 1 "python" {len(words)} ' + " ".join(f'"{word}"' for word in words) + " false\n", ""
+        if argv[0] == "systemd-analyze":
+            return 0, self.configuration, ""
         assert argv[0] == "journalctl"
         if "--sync" in argv:
             return 1, "", "refused"

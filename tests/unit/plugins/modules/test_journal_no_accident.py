@@ -172,3 +172,13 @@ def test_what_the_process_really_writes_to(host, tmp_path, outputs, failure_clas
     assert not diverted(InvocationLog(UNIT, OLD), state, str(tmp_path))[0], "of an older one nobody knows"
     log.speaks_itself = True
     assert diverted(log, state, str(tmp_path))[0] == (failure_class if "/dev/null" not in outputs else "")
+
+
+def test_the_burst_that_journald_itself_is_given(host):
+    host.configuration = "[Journal]\nRateLimitBurst=3\nRateLimitIntervalSec=10min\n"
+    assert host.ask(must_not_match=["never"])["failure_class"] == "rate_limited"
+
+
+def test_levels_that_journald_itself_does_not_keep(host):
+    host.configuration = "[Journal]\nMaxLevelStore=warning\n"
+    assert host.ask(must_not_match=["never"])["failure_class"] == "log_level_hidden"
