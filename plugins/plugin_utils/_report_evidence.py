@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.plugin_utils._record_summary import Record
@@ -24,6 +25,13 @@ _FIRST = (
     "sglang_version",
     "served_model",
     "model_path",
+)
+
+
+# Of the server's arguments, of which there are hundreds, those that decide the figures most.
+_ARGUMENTS = re.compile(
+    r"server\.arguments\.(speculative_.*|.*_size|model_path|dtype|quantization|kv_cache_dtype|context_length|max_running_requests|"
+    r"mem_fraction_static|attention_backend|page_size|disable_radix_cache|disable_overlap_schedule)"
 )
 
 
@@ -47,7 +55,8 @@ def evidence_table(record: Record, baseline: t.Optional[Record]) -> str:
 def options_table(record: Record) -> str:
     """The options of the benchmark and the arguments of the server."""
     found = flat({**record["options"], "server": record.get("server") or {}, "client": record["client"]}, "not set")
-    rows = [row([name, found[name]]) for name in list(found)[:_MOST_ROWS]]
+    names = sorted(found, key=lambda name: name.startswith("server.arguments.") and not _ARGUMENTS.fullmatch(name))
+    rows = [row([name, found[name]]) for name in names[:_MOST_ROWS]]
     left = len(found) - len(rows)
     return table(["option", "value"], rows, f"{left} more are in the record." if left > 0 else "", kind="stack")
 

@@ -206,6 +206,20 @@ def test_edge_records_have_a_report(report, cells):
     assert not re.search(r"\bnan\b|\binf\b", " ".join(page.words), re.IGNORECASE)
 
 
+def test_what_decides_the_figures_is_among_the_options_that_are_shown(report):
+    """A server tells hundreds of arguments, and the page has room for some."""
+    made = record([cell(60, 1)])
+    made["server"]["arguments"] = {
+        **{f"a_{number}": number for number in range(400)},
+        "speculative_draft_window_size": 2048,
+        "tp_size": 8,
+        "model_path": "/models/m",
+    }
+    page = report(made)[1]
+    names = [f"server.arguments.{name}" for name in ("speculative_draft_window_size", "tp_size", "model_path")]
+    assert set(names) <= set(page.words)
+
+
 def test_many_invalid_cells_do_not_make_a_page_without_end(report):
     cells = [nothing_known(context=c, concurrency=n, reasons=["errors"]) for c in range(1, 41) for n in range(1, 11)]
     page = report(record(cells))[1]
