@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import itertools
 import json
+import math
 import os
 import typing as t
 
@@ -37,7 +38,7 @@ def read_record(path: str, kind: str) -> dict[str, t.Any]:
             raise _refused(path, f"it has more than {_LARGEST_RECORD // 1024**2} MB")
         with open(path, encoding="utf-8") as handle:
             # A record tells nothing by a number that JSON does not have.
-            record = json.load(handle, parse_constant=_no_number)
+            record = json.load(handle, parse_constant=_no_number, parse_float=_finite)
     except OSError as exc:
         raise _refused(path, f"it cannot be read ({exc.strerror or exc})") from exc
     except (ValueError, RecursionError) as exc:
@@ -57,6 +58,11 @@ def matching(patterns: t.Iterable[str]) -> list[str]:
         )
         found += [path for path in there if path not in found]
     return found
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    return number if math.isfinite(number) else _no_number(word)
 
 
 def _no_number(word: str) -> t.NoReturn:

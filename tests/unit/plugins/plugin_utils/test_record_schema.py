@@ -106,6 +106,8 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, path, value, told):
         ("", "it is no JSON"),
         ('{"schema_version": 1', "it is no JSON"),
         ('{"schema_version": NaN}', "NaN is no number of JSON"),
+        # It would be infinite, and no figure could be drawn beside it.
+        ('{"schema_version": 1, "finished_at": 1e999}', "1e999 is no number"),
         ("[" * 100000, "it is no JSON"),
         ("[]", "the whole is [] and must be object"),
         ("null", "the whole is None and must be object"),
