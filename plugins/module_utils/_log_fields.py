@@ -25,7 +25,7 @@ _WORDS = {"None": None, "True": True, "False": False}
 _LONGEST_LITERAL = 256 * 1024
 
 
-def parse_fields(text: str) -> dict[str, t.Any]:
+def parse_fields(text: str, others: t.Optional[dict[str, list[t.Any]]] = None) -> dict[str, t.Any]:
     """The fields of *text* in their order.
 
     Values are None, booleans, numbers, texts, lists and mappings; what is none of these stays the text that it was. A
@@ -45,7 +45,10 @@ def parse_fields(text: str) -> dict[str, t.Any]:
         two = _TWO_WORDS.search(text, max(previous, match.start() - 80), match.end())
         key = f"{two.group(1)}_{two.group(2)}" if two else match.group(1)
         end = _value_end(text, match.end())
-        fields.setdefault(key, typed(text[match.end() : end]))
+        value = typed(text[match.end() : end])
+        if others is not None and key in fields:
+            others.setdefault(key, []).append(value)
+        fields.setdefault(key, value)
         position = previous = max(end, match.end())
 
 

@@ -39,6 +39,8 @@ options:
   directory:
     description:
       - Read the journal files in this directory instead of the host's journal. O(invocation) must then be an id or V(any).
+      - It must have all files of that host. That the one of the user who runs the service is missing altogether, rows cannot
+        show.
     type: path
   files:
     description:
@@ -70,6 +72,7 @@ options:
         description:
           - What the C(key=value) fields of the line should be, whatever their order. Keys inside of a value do not count;
             those of C(server_args=) do.
+          - A field that stands there more than once must be right each time.
           - V(null) equals C(None). A text that reads like another type (V("2048")) equals that type's value.
           - A mapping of C(min), C(max), C(regex) and C(one_of) compares, each of them must hold.
         type: dict
@@ -268,7 +271,8 @@ first_entry_at:
   sample: '2026-05-30T08:14:12.000000Z'
 covers_start:
   description:
-    - Whether the rows are there from the start of the invocation on, which the manager's row about that start shows.
+    - Whether the rows are there from the start of the invocation on, which the manager's row about that start shows. Where that
+      row says that the service has started, the journal must reach back to when the start began.
     - journald keeps what the processes of an ordinary user write in a file of that user's own; it is also false where rows of
       the service from before its first one are gone with such a file.
   returned: always

@@ -182,3 +182,19 @@ def test_the_burst_that_journald_itself_is_given(host):
 def test_levels_that_journald_itself_does_not_keep(host):
     host.configuration = "[Journal]\nMaxLevelStore=warning\n"
     assert host.ask(must_not_match=["never"])["failure_class"] == "log_level_hidden"
+
+
+@pytest.mark.parametrize(
+    ("line", "failure_class"),
+    [
+        ("window=2048, block_size=8, window=2048", ""),
+        ("window=2048, block_size=8, window=4096", "field_mismatch"),
+        ("window=2048, asked window=None", "field_mismatch"),
+        ("window=4096 window=2048", "field_mismatch"),
+        ("window=2048 note='window=4096'", ""),
+    ],
+)
+def test_a_field_that_stands_there_twice_must_be_right_each_time(host, line, failure_class):
+    host.say(f"drafting {line}")
+    result = host.ask(expect=[one("^drafting", fields={"window": 2048})])
+    assert result["failure_class"] == failure_class, result["msg"]
