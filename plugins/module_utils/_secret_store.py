@@ -55,10 +55,11 @@ class SecretStore:
     def write(self, files: SecretFiles, changed: bool) -> None:
         """Bring *files* there; what is new gets a new id, so that a process that runs is known to be out of date.
 
+        A file that is there no more stays for now, since the unit of before names it.
+
         :raises Failure: ``write_failed``.
         """
         if not files:
-            self.remove()
             return
         place = self.place
         identity = new_identity() if changed else identity_of(read_text(place.environment_path))
@@ -68,9 +69,14 @@ class SecretStore:
         self.writer.make_directory(place.secrets, "0711" if files.config and not self.credentials else "0700")
         if files.config:
             self.writer.write(place.config_path, files.config, "0600", self._reader(files))
-        else:
-            self.writer.remove(place.config_path)
         self.writer.write(place.environment_path, files.environment_text(identity), "0600")
+
+    def drop_others(self, files: SecretFiles) -> None:
+        """Remove what is not in *files*, once no unit names it any more."""
+        if not files:
+            self.remove()
+        elif not files.config:
+            self.writer.remove(self.place.config_path)
 
     def remove(self) -> None:
         """Remove the files and their directory."""

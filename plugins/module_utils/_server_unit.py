@@ -130,6 +130,8 @@ class ServerUnit:
         self._preflight(command, old_argv, size if changed or secrets_changed else 0)
         backup = self._write(before, text, files, secrets_changed, wrong)
         reloaded = self._reload(changed or self.place.path in wrong)
+        if secrets_changed and not self.check_mode:
+            self.secret_store.drop_others(files)
         argv = [*plan.words, *plan.raw_words]
         return {
             "changed": changed or secrets_changed or reloaded or bool(wrong),
@@ -314,7 +316,7 @@ class ServerUnit:
     def _write(
         self, before: t.Optional[str], text: str, files: SecretFiles, secrets_changed: bool, wrong: list[str]
     ) -> str:
-        """Write the secrets first: a unit never points to a file that is not there."""
+        """Write the secrets first, and remove none yet: a unit never points to a file that is not there."""
         if self.check_mode:
             return ""
         place = self.place

@@ -86,6 +86,29 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(run, tmp_path, monkeypatch, a
     assert [p.name for p in tmp_path.iterdir() if p.name != "tmp"] == []
 
 
+@pytest.mark.parametrize("kept", [{}, {"environment_secrets": {"HF_TOKEN": "hf-the-token"}}])
+@pytest.mark.parametrize("at", ["mkstemp", "fsync", "done"])
+def test_a_kill_takes_no_secret_from_a_unit_that_names_it(run, tmp_path, monkeypatch, at, kept):
+    run(api_key=KEY, **kept)
+    real = os.replace
+
+    def killed(*words, **dummy):
+        if at == "done":
+            real(*words)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile if at == "mkstemp" else os, "replace" if at == "done" else at, killed)
+        with pytest.raises(Killed):
+            run(**kept)
+    unit, secrets = (tmp_path / "llm.service").read_text(), tmp_path / "llm.service.secrets"
+    assert "LoadCredential" not in unit or (secrets / "config.yaml").exists()
+    assert "EnvironmentFile" not in unit or (secrets / "environment").exists()
+    run(**kept)
+    assert [p.name for p in secrets.iterdir()] == ["environment"] if kept else not secrets.exists()
+    assert not run(**kept)["changed"]
+
+
 def test_a_file_that_cannot_be_replaced_leaves_the_old_one(run, tmp_path, monkeypatch):
     run()
     before = (tmp_path / "llm.service").read_text()
