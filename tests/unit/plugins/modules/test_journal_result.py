@@ -83,6 +83,6 @@ def test_many_expectations_of_one_line_read_its_fields_once():
     host = Host()
     host.start()
     host.say("a=1, " + "b=2, " * 20_000 + "end=3")
-    _expectation._fields_of.cache_clear()
+    _expectation._all_fields_of.cache_clear()
     result = host.ask(expect=[one("a=", title=f"t{number}", fields={"end": 4}) for number in range(60)])
-    assert result["failure_class"] == "field_mismatch" and _expectation._fields_of.cache_info().misses == 1
+    assert result["failure_class"] == "field_mismatch" and _expectation._all_fields_of.cache_info().misses == 1
