@@ -54,7 +54,12 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import (
     place_of,
     read_text,
 )
-from ansible_collections.llmops.sglang.plugins.module_utils._unit_remarks import cutting_stop, later_drop_ins
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_remarks import (
+    cutting_stop,
+    later_drop_ins,
+    open_secrets,
+    without_secrets,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import (
     CONFIG_FILE,
     CREDENTIALS_SINCE,
@@ -121,7 +126,7 @@ class ServerUnit:
         if self.params["verify"] and not alone:
             self._verify(text)
         self.warnings += later_drop_ins(self.place, self.params["scope"], self.state, not self.params["dest_dir"])
-        self.warnings += cutting_stop(text, self.params["style"], self.state)
+        self.warnings += [*cutting_stop(text, self.params["style"], self.state), *open_secrets(command.environment)]
         changed, secrets_changed = text != before, self.secret_store.differs(files)
         wrong = self.secret_store.wrong_attributes(files)
         if attributes_differ(self.place.path, 0o644, os.geteuid()):
@@ -354,7 +359,7 @@ class ServerUnit:
     def _old_argv(self, before: t.Optional[str]) -> list[str]:
         """The command line before: of this file, or, for a new drop-in, of the unit below it."""
         if before is None and self.params["style"] == "drop_in" and self.manager:
-            return self.manager.exec_start(self.name)
+            return [word.replace("$$", "$") for word in self.manager.exec_start(self.name)]
         return exec_start_of(before or "")
 
     def _flag_changes(self, old_argv: list[str], argv: list[str], command: CommandPlan) -> dict[str, t.Any]:
@@ -365,9 +370,10 @@ class ServerUnit:
         self, before: t.Optional[str], after: t.Optional[str], secrets_changed: bool, wrong: t.Sequence[str] = ()
     ) -> t.Any:
         path = self.place.path
+        shown = without_secrets([self.mask.text(text or "") for text in (before, after)])
         diff = {
-            "before": self.mask.text(before or ""),
-            "after": self.mask.text(after or ""),
+            "before": shown[0],
+            "after": shown[1],
             "before_header": path if before is not None else f"{path} (absent)",
             "after_header": path if after is not None else f"{path} (absent)",
         }

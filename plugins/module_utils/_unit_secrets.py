@@ -72,6 +72,11 @@ def secret_files(
                 "unit_invalid",
                 f"The secret '{name}' is empty or begins with '-', which the server would not take: choose another.",
             )
+        if not key.isprintable():
+            raise Failure(
+                "unit_invalid",
+                f"The secret '{name}' holds a control character, which neither YAML nor an HTTP header can carry: choose another.",
+            )
         # A JSON string is a YAML string in double quotes.
         config.append(f"{name.replace('_', '-')}: {json.dumps(key, ensure_ascii=False)}\n")
     lines = []

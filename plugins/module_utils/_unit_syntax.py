@@ -17,10 +17,11 @@ _C_ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "s": 3
 def check_text(text: str, what: str) -> None:
     """Refuse what a unit file cannot carry.
 
-    :raises Failure: ``unit_invalid`` for a line break, a NUL or text that is not UTF-8.
+    :raises Failure: ``unit_invalid`` for a line break, a NUL, a noncharacter of Unicode or text that is not UTF-8.
     """
-    if "\n" in text or "\0" in text:
-        found = "a line break" if "\n" in text else "a NUL character"
+    odd = next((c for c in text if c in "\n\0" or ord(c) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(c) <= 0xFDEF), "")
+    if odd:
+        found = {"\n": "a line break", "\0": "a NUL character"}.get(odd, f"the noncharacter U+{ord(odd):04X}")
         raise Failure("unit_invalid", f"{what} holds {found}, which a unit file cannot carry: take it out.")
     try:
         text.encode("utf-8")

@@ -171,6 +171,7 @@ def test_secret_files():
         ({"api_key": "very\nsecret"}, {}),
         ({"api_key": ""}, {}),
         ({"api_key": "-secret"}, {}),
+        ({"api_key": "secret\x7f"}, {}),
         ({}, {"A": "se\ncret"}),
         ({}, {"A": "secret\x1b"}),
         ({}, {"A-B": "secret"}),

@@ -208,6 +208,18 @@ def test_a_key_that_stood_in_the_old_unit_is_not_shown(run, tmp_path):
     assert any("was not written by this module" in w for w in result["warnings"])
 
 
+def test_a_secret_that_stood_or_stands_in_the_unit_s_environment_is_not_shown(run, tmp_path):
+    (tmp_path / "llm.service").write_text(
+        "[Service]\nEnvironment=\"HF_TOKEN=old-hf-100%%\" A=1\nExecStart=/bin/sh -c 'X_KEY=old-x-key exec /py -m sglang.launch_server'\n"
+    )
+    result = run(environment={"WANDB_KEY": "a-plain-key", "HTTPS_PROXY": "http://u:old-pass@p:1", "A": "1"})
+    for secret in ("old-hf", "old-x-key", "a-plain-key", "old-pass"):
+        assert secret not in json.dumps(result)
+    assert "A=1" in result["diff"]["before"]
+    (said,) = [w for w in result["warnings"] if "environment_secrets" in w]
+    assert "HTTPS_PROXY, WANDB_KEY" in said
+
+
 @pytest.mark.parametrize(
     ("options", "failure_class", "part"),
     [
