@@ -1,9 +1,28 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fixtures of the integration tests."""
+"""Fixtures of the integration tests, and what can only be said of all of them together."""
 
 from __future__ import annotations
 
 import host_fixture
+import pytest
+from conformance import known_differences
 
 hosts = host_fixture.hosts
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    known_differences.add(getattr(node, "workeroutput", {}).get("conformance", {"used": [], "ran": []}))
+
+
+def pytest_sessionfinish(session):
+    """The comparisons of the stand-in may have been shared out among several processes."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["conformance"] = known_differences.met()
+        return
+    left = known_differences.out_of_date()
+    if left:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        said = f"FAILED: differences that are listed in known_differences.yml and no longer occur: {left}"
+        session.config.pluginmanager.get_plugin("terminalreporter").write_line(f"\n{said}", red=True)

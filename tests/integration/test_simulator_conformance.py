@@ -9,43 +9,18 @@ listed one that no longer occurs.
 from __future__ import annotations
 
 import concurrent.futures
-import fnmatch
 import http.client
 import os
 import pathlib
-import re
 import signal
 import socket
 import time
 
 import pytest
-import yaml
 from conformance import log_templates, recordings, shapes
+from conformance.known_differences import KNOWN, LOGS, RECORDS, SERVERS, ran, unlisted
 
-KNOWN = yaml.safe_load((pathlib.Path(__file__).parent / "conformance" / "known_differences.yml").read_text())
-RECORDS = sorted(recordings.VERSIONS)
-SERVERS = [(record, server) for record in RECORDS for server in recordings.load(record, "exchanges.json")["servers"]]
-LOGS = [(record, name) for record in RECORDS for name in recordings.load(record, "logs.json")]
 PHASES = [(record, name) for record in RECORDS for name in recordings.load(record, "phases.json")]
-used = set()
-ran = set()
-
-
-def unlisted(record, place, differences):
-    """The differences that no entry of the list covers; marks the entries that are used."""
-    left = []
-    for difference in differences:
-        matching = [
-            index
-            for index, entry in enumerate(KNOWN)
-            if fnmatch.fnmatch(record, entry["record"])
-            and fnmatch.fnmatch(place, entry["place"])
-            and re.search(entry["difference"], difference)
-        ]
-        used.update(matching)
-        if not matching:
-            left.append(f"{record} {place}: {difference}")
-    return left
 
 
 def place_of(exchange):
@@ -260,11 +235,5 @@ def steady(statuses):
     return [status for status in statuses if status != "reset"]
 
 
-def test_no_listed_difference_is_out_of_date(request):
-    """Runs last; only a run of the whole file can say that an entry is unused."""
-    partial = request.config.getoption("keyword") or "::" in " ".join(request.config.args)
-    if partial and len(ran) < len(SERVERS) + len(RECORDS) + len(LOGS):
-        return
-    stale = [entry for index, entry in enumerate(KNOWN) if index not in used]
-    assert not stale, f"listed differences that no longer occur: {stale}"
+def test_every_listed_difference_has_its_reason():
     assert all(entry.get("reason") for entry in KNOWN)
