@@ -90,3 +90,11 @@ def test_coding_alone_is_bound_to_the_proved_process_too():
         coded = {"evidence": {"invocation_id": invocation}}
         assert len(of_role("benchmark_proof_problems", benchmark_coded=coded, **given)) == count
     assert of_role("benchmark_proof_problems", benchmark_coding=False, **given) == []
+
+
+def test_a_baseline_that_is_not_there_is_known_before_anything_is_measured(tmp_path):
+    (tmp_path / "gpu1").mkdir()
+    (tmp_path / "gpu1" / "20261101T101500Z_release_0.json").touch()
+    for baseline, missing in (("*_release_*.json", []), (["*_release_*.json", "*_old_*"], ["*_old_*"]), ([], [])):
+        found = of_role("benchmark_baselines_missing", benchmark_results_dir=str(tmp_path), benchmark_baseline=baseline)
+        assert [path.rpartition("/")[2] for path in found] == missing
