@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._former_command import former_words
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_proof import journal_proof
 from ansible_collections.llmops.sglang.plugins.module_utils._kept_help import kept_help
 from ansible_collections.llmops.sglang.plugins.module_utils._preflight import (
@@ -358,8 +359,9 @@ class ServerUnit:
 
     def _old_argv(self, before: t.Optional[str]) -> list[str]:
         """The command line before: of this file, or, for a new drop-in, of the unit below it."""
-        if before is None and self.params["style"] == "drop_in" and self.manager:
-            return [word.replace("$$", "$") for word in self.manager.exec_start(self.name)]
+        foreign = self.params["style"] == "drop_in" if before is None else not is_own(before)
+        if foreign and self.manager:
+            return former_words(self.manager, self.state, before)
         return exec_start_of(before or "")
 
     def _flag_changes(self, old_argv: list[str], argv: list[str], command: CommandPlan) -> dict[str, t.Any]:
@@ -370,10 +372,8 @@ class ServerUnit:
         self, before: t.Optional[str], after: t.Optional[str], secrets_changed: bool, wrong: t.Sequence[str] = ()
     ) -> t.Any:
         path = self.place.path
-        shown = without_secrets([self.mask.text(text or "") for text in (before, after)])
         diff = {
-            "before": shown[0],
-            "after": shown[1],
+            **dict(zip(("before", "after"), without_secrets([self.mask.text(text or "") for text in (before, after)]))),
             "before_header": path if before is not None else f"{path} (absent)",
             "after_header": path if after is not None else f"{path} (absent)",
         }
