@@ -221,6 +221,8 @@ adoption:
     - The unit as options of M(llmops.sglang.server_unit), whoever wrote it; null where there is no unit.
     - Continued lines, quotes, specifiers, variables and C(EnvironmentFile=) are resolved, and abbreviated or renamed flags are
       spelled out. Wrappers such as C(bash -c), C(env), C(conda run) or C(uv run) are looked through and named.
+    - Variables that a script reads from another file (C(source), C(conda activate)) are those of the server that runs; while none
+      runs, RV(adoption.complete) is false.
   type: dict
   returned: success
   contains:

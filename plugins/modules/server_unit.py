@@ -102,6 +102,7 @@ options:
   environment:
     description:
       - Environment variables of the server. Where one names a proxy, loopback is excepted from it.
+      - Every user of the host can read them. One that looks like a secret is a warning and is not shown in the diff.
     type: dict
   environment_secrets:
     description:
@@ -252,7 +253,9 @@ journal_proof:
       description: The fields of its line, where a draft window is set.
       type: dict
 flag_changes:
-  description: How the arguments differ from those of the file before, by meaning; order and spelling do not count.
+  description:
+    - How the arguments differ from those of the file before, by meaning; order and spelling do not count.
+    - Of a file that somebody else wrote, variables are expanded and a wrapper such as a shell is looked through.
   returned: success
   type: dict
   contains:
