@@ -23,6 +23,8 @@ _LEGEND_COLUMNS = 3
 _LEGEND_ROW, _TITLE, _FOOTER = 0.2, 0.3, 0.2
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES = ("-", "--", ":", "-.")
+# Points of the last line's markers, and how much larger those of the two lines before it are, each.
+_MARKER, _MARKER_STEP = 5, 2.5
 # Above this ratio of the largest to the least, equal steps would hide the small ones.
 _LOGARITHMIC_FROM = 20
 _SETTINGS = {
@@ -34,7 +36,6 @@ _SETTINGS = {
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "lines.linewidth": 2,
-    "lines.markersize": 6,
     "legend.frameon": False,
 }
 
@@ -163,6 +164,8 @@ def _fill(axes: t.Any, plot: Plot, palette: Palette) -> None:
             "color": palette.lines[number % len(palette.lines)],
             "marker": _MARKERS[number % len(_MARKERS)],
             "linestyle": _DASHES[number // len(palette.lines) % len(_DASHES)],
+            # Lines of the same values lie upon each other: the markers of those below stand out around the later ones.
+            "markersize": _MARKER + _MARKER_STEP * min(2, len(plot.lines) - 1 - number),
         }
         _line(axes, line, places, style)
     if plot.level is not None:

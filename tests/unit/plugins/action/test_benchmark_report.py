@@ -5,17 +5,25 @@
 from __future__ import annotations
 
 import html.parser
+import io
 import itertools
 import json
 import pathlib
 import re
 import sys
 
+import matplotlib.colors
+import matplotlib.image
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.action import benchmark_report as action
 from ansible_collections.llmops.sglang.plugins.modules import benchmark_report as module
-from ansible_collections.llmops.sglang.plugins.plugin_utils import _record_archive, _record_history, _report_figures
+from ansible_collections.llmops.sglang.plugins.plugin_utils import (
+    _record_archive,
+    _record_history,
+    _report_figures,
+    _report_plots,
+)
 from ansible_collections.llmops.sglang.plugins.plugin_utils._record_summary import speedups
 from ansible_collections.llmops.sglang.plugins.plugin_utils._report_text import plain
 from ansible_collections.llmops.sglang.tests.unit import controller_task
@@ -309,6 +317,16 @@ def luminance(colour):
 def contrast(one, other):
     high, low = sorted((luminance(one), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
+
+
+def test_a_line_below_another_can_be_seen():
+    """An acceptance length is often the same in all contexts."""
+    points = {1: (4.0, 4.0, 4.0), 2: (8.0, 8.0, 8.0)}
+    lines = [_report_plots.Line(f"context {number}", points) for number in range(3)]
+    plot = _report_plots.Plot("acceptance", "x", "x", "y", [(1, "1"), (2, "2")], lines)
+    pixels = matplotlib.image.imread(io.BytesIO(_report_plots.png(plot, "")))[200:, :, :3]
+    for colour in _report_plots.PRINT.lines[:3]:
+        assert (abs(pixels - matplotlib.colors.to_rgb(colour)).max(axis=2) < 0.02).sum() > 20, colour
 
 
 def test_texts_and_lines_can_be_read_in_light_and_dark():
