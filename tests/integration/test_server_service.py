@@ -61,8 +61,11 @@ def unit(hosts, request):
     )
 
 
-def test_converge_starts_once_and_then_leaves_it(unit):
-    unit.write(SERVE.format(port=4101))
+@pytest.mark.parametrize(
+    "command", [SERVE.format(port=4101), ":/bin/sh -c 'sleep 1000; exit ${X}'"], ids=["words", "unexpanded"]
+)
+def test_converge_starts_once_and_then_leaves_it(unit, command):
+    unit.write(command)
     first, second = unit.bring(), unit.bring()
     assert first["changed"]
     assert first["previous_invocation_id"] is None
