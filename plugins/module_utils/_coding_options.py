@@ -37,6 +37,7 @@ def argument_spec() -> dict[str, dict[str, t.Any]]:
         "sandbox": {"type": "str", "choices": ["systemd", "none"], "default": "systemd"},
         "task_timeout": {"type": "float", "default": 10},
         "memory_max": {"type": "str", "default": "256M"},
+        "require_evidence": {"type": "bool", "default": True},
         "label": {"type": "str", "default": ""},
         "results_dir": {"type": "path", "default": "~/.local/state/llmops-sglang/coding"},
     }

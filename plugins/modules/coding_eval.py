@@ -129,6 +129,12 @@ options:
       - Memory that a program may use, such as V(256M); each of its processes as well as all together.
     type: str
     default: 256M
+  require_evidence:
+    description:
+      - Whether the record is marked as proven where one invocation of O(name) wrote all programs. With V(false) it is marked as
+        unproven.
+    type: bool
+    default: true
   label:
     description:
       - Name of the record, for people; part of its file name.
@@ -278,6 +284,10 @@ evidence_changes:
   type: list
   elements: str
   returned: always
+proven:
+  description: Whether one invocation of O(name) answered from start to end, and O(require_evidence) was not V(false).
+  type: bool
+  returned: always
 record_path:
   description: The record with the whole code, on the host that ran the module.
   type: str
@@ -324,6 +334,7 @@ def nothing(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         "sandbox": params["sandbox"],
         "evidence": {},
         "evidence_changes": [],
+        "proven": False,
         "record_path": None,
         "skipped_reason": None,
     }
@@ -367,6 +378,7 @@ def run(module: AnsibleModule) -> dict[str, t.Any]:
     changed = changes(before, after)
     figures = summary(reports)
     result = {**figures, "ok": figures["ok"] and not changed, "evidence": before, "evidence_changes": changed}
+    result["proven"] = bool(params["require_evidence"] and before.get("invocation_id") and not changed)
     result["record_path"] = write_record(params, reports, {**result, "sandbox": params["sandbox"]}, after)
     return server.mask.value(result)
 

@@ -8,9 +8,7 @@ import calendar
 import copy
 import time
 
-HOSTILE = (
-    "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&$x_{\u202e\x1b[31m\x00\ud800 =1+1\nsecond line"
-)
+HOSTILE = "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&$x_{\u202e\x1b[31m\x00\ud800 =1+1\nsecond line"
 EVIDENCE = {
     "invocation_id": "f7fd7c42365f4e399b0468bdf532bb00",
     "n_restarts": 0,
@@ -158,5 +156,6 @@ def coding_record():
         "evidence_before": dict(EVIDENCE),
         "evidence_after": dict(EVIDENCE),
         "evidence_changes": [],
+        "proven": True,
         "tasks": tasks,
     }

@@ -184,6 +184,19 @@ def test_without_a_sandbox_nothing_is_asked(run, monkeypatch):
     assert asked == []
 
 
+@pytest.mark.parametrize(
+    ("ids", "options", "proven"),
+    [("aa", {}, True), ("ab", {}, False), ("aa", {"require_evidence": False}, False), ([None, None], {}, False)],
+)
+def test_a_record_is_proven_by_one_invocation_from_start_to_end(run, monkeypatch, ids, options, proven):
+    found = iter([{"invocation_id": one} for one in ids])
+    monkeypatch.setattr(coding_eval.CodingServer, "evidence", lambda self: next(found))
+    with serving(lambda body: RIGHT) as (base_url, dummy):
+        result = run(base_url=base_url, tasks=[DOUBLE], **options)
+    with open(result["record_path"], encoding="utf-8") as handle:
+        assert result["proven"] is json.load(handle)["proven"] is proven
+
+
 def test_a_server_that_changed_meanwhile_is_not_ok(run, monkeypatch):
     found = iter([{"invocation_id": "a"}, {"invocation_id": "b"}])
     monkeypatch.setattr(coding_eval.CodingServer, "evidence", lambda self: next(found))
