@@ -236,6 +236,9 @@ def _text(flag: Flag, entry: Entry, version: str) -> str:
     if isinstance(value, dict) or (isinstance(value, list) and flag.is_json):
         if not (flag.is_json or flag.type == "str"):
             raise _wrong(entry, _type_name(flag))
+        if flag.dest == "lora_paths" and not {"lora_name", "lora_path"} <= set(value):
+            # The server takes no other mapping, and would only say so after it was stopped and started.
+            raise _wrong(entry, "a path, NAME=PATH, or mappings with 'lora_name' and 'lora_path'")
         return json.dumps(value, sort_keys=True, ensure_ascii=False)
     if isinstance(value, (list, bool)):
         raise _wrong(entry, "one value" if isinstance(value, list) else _type_name(flag))

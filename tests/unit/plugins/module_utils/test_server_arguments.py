@@ -57,6 +57,11 @@ def test_mappings_are_json_whatever_their_order():
     assert made == ["--json-model-override-args", '{"a": {"x": null}, "b": [1, "ü"]}']
 
 
+def test_an_adapter_is_a_word_or_a_mapping_of_its_name_and_path():
+    made = words("0.5.23", lora_paths=["sql=/a", {"lora_path": "/b", "lora_name": "b"}])
+    assert made == ["--lora-paths", "sql=/a", '{"lora_name": "b", "lora_path": "/b"}']
+
+
 def test_the_order_of_the_options_does_not_matter():
     one = words("0.5.15", port=1, model_path="/m", host="h")
     assert one == words("0.5.15", host="h", model_path="/m", port=1)
@@ -103,6 +108,8 @@ def test_unknown_names(version, args, parts):
         ("0.5.11", {"speculative_algorithm": "dflash"}, "the nearest is 'DFLASH'"),
         ("0.5.15", {"cuda_graph_bs_decode": []}, "at least one"),
         ("0.5.15", {"tp_size": 1, "tensor_parallel_size": 1}, "both set"),
+        ("0.5.15", {"lora_paths": [{"sql": "/adapters/sql"}]}, "NAME=PATH"),
+        ("0.5.23", {"lora_paths": {"sql": "/adapters/sql"}}, "'lora_name' and 'lora_path'"),
     ],
 )
 def test_values_that_do_not_fit(version, args, part):
