@@ -53,15 +53,19 @@ class ActionModule(ActionBase):
         self, args: dict[str, t.Any], task_vars: dict[str, t.Any], seconds: float, deadline: float, lines: ProgressLines
     ) -> dict[str, t.Any]:
         state: t.Optional[dict[str, t.Any]] = None
-        phase, ends = "", time.monotonic() + (self._task.timeout or 0)
+        begun = time.monotonic()
+        phase, ends = "", begun + (self._task.timeout or 0)
         while True:
             try:
+                if state is not None:
+                    state = {**state, "spent": time.monotonic() - begun}
                 # When the task's own timeout strikes, Ansible leaves the module behind: it must end by itself then.
                 limit = {"slice_limit": max(ends - time.monotonic(), 0) + 1} if self._task.timeout else {}
                 result = self._module({**args, **limit, "slice_seconds": seconds, "slice_state": state}, task_vars)
             except AnsibleConnectionFailure:
                 if time.monotonic() >= deadline:
                     raise
+                state = state or {}
                 lines.tell("connection lost, trying again")
                 time.sleep(min(RECONNECT_PAUSE, max(deadline - time.monotonic(), 0)))
                 self._reconnect()

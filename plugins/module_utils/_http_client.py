@@ -68,7 +68,7 @@ class HttpClient:
             sent["Authorization"] = b"Bearer " + api_key.encode("utf-8")
         verify: bool | str = (ca_path or True) if validate_certs else False
         cert = (client_cert, client_key) if client_cert and client_key else client_cert
-        self.mask = Mask([*secrets_in(api_key, headers), password_in(base_url)])
+        self.mask = Mask(secrets_in(api_key, headers))
         self._target = Target(sent, verify, cert, use_proxy, self.mask)
 
     @classmethod

@@ -31,6 +31,8 @@ class WaitMemory:
     """All times are monotonic seconds of the host, but for stages (seconds from the start of the invocation)."""
 
     started: float = 0.0
+    # By the controller's clock: a host that is started anew begins its own at zero.
+    spent: float = 0.0
     origin: float = 0.0
     bound_at: float | None = None
     from_start: bool = False
@@ -114,8 +116,8 @@ class WaitMemory:
     def load(cls, data: t.Mapping[str, t.Any] | None, now: float) -> WaitMemory:
         """From dump(); a new one where there is none, or where the host was started anew in between."""
         known = {key: value for key, value in (data or {}).items() if key in cls.__dataclass_fields__}
-        if not known or float(known.get("started", 0.0)) > now:
-            return cls(started=now, origin=now)
+        if "started" not in known or float(known["started"]) > now:
+            return cls(started=now - float(known.get("spent", 0.0)), origin=now)
         known["workers"] = {int(pid): str(name) for pid, name in known.get("workers") or []}
         return cls(**known)
 

@@ -72,8 +72,7 @@ options:
     default: {}
   headers:
     description:
-      - Further HTTP headers. Values of headers whose names sound secret are masked in results, and so is a password in
-        O(base_url).
+      - Further HTTP headers. Values of headers whose names sound secret are masked in results.
     type: dict
     default: {}
   timeout:

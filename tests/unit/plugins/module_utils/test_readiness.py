@@ -385,6 +385,9 @@ def test_memory_of_a_host_that_was_started_anew_is_dropped():
     old = WaitMemory(started=5000.0, attempts=7).dump()
     assert WaitMemory.load(old, 100.0).attempts == 0 and WaitMemory.load(old, 6000.0).attempts == 7
     assert WaitMemory.load({**old, "unheard_of": 1}, 6000.0).attempts == 7
+    # A host that was started anew has forgotten the time, and the controller has not.
+    assert WaitMemory.load({**old, "spent": 250.0}, 100.0).started == -150.0
+    assert WaitMemory.load({"spent": 250.0}, 6000.0).started == 5750.0
 
 
 def test_when_a_start_is_late():
