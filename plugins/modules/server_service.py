@@ -16,8 +16,8 @@ description:
     beside them, which is the installed SGLang, the configurations of the model and the drafter, a configuration file, a chat
     template and the shell script that starts it. A file of these that was only touched is told from one that changed by what
     this module kept at the last start, below C(/var/cache/llmops-sglang) or the user's C(~/.cache/llmops-sglang); without it the
-    file's times decide. A variable that the unit no longer sets is known by the same record. A wrapper that the server replaces (C(numactl), C(env), a shell's C(exec)) is known by the command that the
-    unit had at the start.
+    file's times decide. A variable that the unit no longer sets is known by the same record. A wrapper that the server replaces
+    (C(numactl), C(env), a shell's C(exec)) is known by the command that the unit had at the start.
   - It returns when the state change is done, no process of the old invocation is left and none holds its port any more. A port
     that another process holds is told before anything is stopped. It says nothing about readiness;
     that is the work of M(llmops.sglang.wait_for_generation).
