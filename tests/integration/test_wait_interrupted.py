@@ -53,8 +53,12 @@ class Load:
         until(lambda: self.hosts.ssh("host1", "true").returncode == 0)
 
     def modules(self):
-        """Processes on the host that run a module: ansible's interpreters, which read it from their standard input."""
-        return self.shell("pgrep -f '^[^ ]*/python3[.0-9]*$' || true").split()
+        """The folders of modules under way on the host: each has one from when it has arrived whole until it ends by itself.
+
+        Ansible's interpreters cannot be counted instead: one that was cut off while it was sent a module prints that
+        module's one long line as a syntax error, and waits for a reader until the connection is closed.
+        """
+        return self.shell(f"find /tmp -maxdepth 1 -name 'ansible_{MODULE}_payload_*'").split()
 
     @contextlib.contextmanager
     def waited_for(self, tmp_path, task=None):
