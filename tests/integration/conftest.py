@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import hand_written_unit
 import host_fixture
 import pytest
 from conformance import known_differences
 
 hosts = host_fixture.hosts
+unit = hand_written_unit.unit
 
 
 @pytest.hookimpl(optionalhook=True)
