@@ -50,3 +50,17 @@ attributes:
     details:
       - What a server answers has no earlier state.
 """
+
+    # For modules that make files on the controller of what was measured.
+    CONTROLLER_FILES = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    details:
+      - In check mode nothing is written and RV(skipped_reason) says so.
+  diff_mode:
+    support: N/A
+    details:
+      - Results of measurements are no configuration, and have no earlier state.
+"""

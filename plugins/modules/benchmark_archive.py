@@ -21,15 +21,8 @@ author:
   - llmops.sglang contributors (@llmops)
 extends_documentation_fragment:
   - llmops.sglang._attributes
+  - llmops.sglang._attributes.controller_files
 attributes:
-  check_mode:
-    support: full
-    details:
-      - In check mode nothing is written and RV(skipped_reason) says so.
-  diff_mode:
-    support: N/A
-    details:
-      - Records are results and no configuration.
   idempotent:
     support: full
     details:

@@ -20,15 +20,9 @@ requirements:
   - matplotlib 3.8 or newer, for the interpreter that runs Ansible
 extends_documentation_fragment:
   - llmops.sglang._attributes
+  - llmops.sglang._attributes.controller_files
+  - llmops.sglang._report
 attributes:
-  check_mode:
-    support: full
-    details:
-      - In check mode nothing is written and RV(skipped_reason) says so.
-  diff_mode:
-    support: N/A
-    details:
-      - A page made of a record has no earlier state.
   idempotent:
     support: full
     details:
@@ -58,16 +52,6 @@ options:
     description:
       - Directory for page and plots; without it that of the record.
     type: path
-  plots:
-    description:
-      - Whether to write the plots as PNG too. The page has its own.
-    type: bool
-    default: true
-  required:
-    description:
-      - What happens without matplotlib. With V(true) the task fails; with V(false) it warns, and RV(skipped_reason) tells why.
-    type: bool
-    default: true
 seealso:
   - module: llmops.sglang.benchmark_archive
 """

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib
 import types
 
 import yaml
@@ -21,10 +22,22 @@ def run(action, monkeypatch, args, check_mode=False, host="gpu1"):
 def documented(module):
     """The options of a module with what their entries say, and its result keys that are always there."""
     text = yaml.safe_load(module.DOCUMENTATION)
+    options = dict(text["options"])
+    for name in text["extends_documentation_fragment"]:
+        options.update(_fragment(name)["options"])
     returned = yaml.safe_load(module.RETURN)
     always = {key for key, entry in returned.items() if entry["returned"] == "always"}
-    told = {
-        name: {key: entry[key] for key in ("type", "elements", "required", "choices", "default") if key in entry}
-        for name, entry in text["options"].items()
-    }
-    return told, always
+    return {name: _told(entry) for name, entry in options.items()}, always
+
+
+def _fragment(name):
+    module, dummy, part = name.removeprefix("llmops.sglang.").partition(".")
+    found = importlib.import_module(f"ansible_collections.llmops.sglang.plugins.doc_fragments.{module}")
+    return yaml.safe_load(getattr(found.ModuleDocFragment, part.upper() or "DOCUMENTATION"))
+
+
+def _told(entry):
+    told = {key: entry[key] for key in ("type", "elements", "required", "choices", "default") if key in entry}
+    if "suboptions" in entry:
+        told["options"] = {name: _told(one) for name, one in entry["suboptions"].items()}
+    return told
