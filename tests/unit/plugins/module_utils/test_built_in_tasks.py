@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 
-import coding_solutions
 import pytest
+import right_programs
+import wrong_programs
 
 from ansible_collections.llmops.sglang.plugins.module_utils._built_in_tasks import BUILT_IN
 from ansible_collections.llmops.sglang.plugins.module_utils._case_runner import decode, encode
@@ -48,16 +49,16 @@ def test_a_task_hides_cases_enough_and_says_what_it_wants(name):
 
 @pytest.mark.parametrize("name", list(TASKS))
 def test_a_right_program_passes(name):
-    assert failures(TASKS[name], coding_solutions.RIGHT[name]) == []
+    assert failures(TASKS[name], right_programs.RIGHT[name]) == []
 
 
 def test_each_task_has_two_wrong_programs_or_more():
-    assert list(coding_solutions.WRONG) == list(TASKS)
-    assert [name for name, programs in coding_solutions.WRONG.items() if len(programs) < 2] == []
+    assert list(wrong_programs.WRONG) == list(TASKS)
+    assert [name for name, programs in wrong_programs.WRONG.items() if len(programs) < 2] == []
 
 
 @pytest.mark.parametrize(
-    ("name", "overlooks"), [(name, what) for name, programs in coding_solutions.WRONG.items() for what in programs]
+    ("name", "overlooks"), [(name, what) for name, programs in wrong_programs.WRONG.items() for what in programs]
 )
 def test_a_wrong_program_fails(name, overlooks):
-    assert failures(TASKS[name], coding_solutions.WRONG[name][overlooks])
+    assert failures(TASKS[name], wrong_programs.WRONG[name][overlooks])

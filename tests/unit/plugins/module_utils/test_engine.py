@@ -8,103 +8,34 @@ import json
 import os
 import pathlib
 import statistics
-import sys
 
+import load_clients
 import pytest
+from load_clients import (
+    HELP,
+    KEY,
+    SGLANG,
+    guidellm,
+    job,
+    measured,
+    of_guidellm,
+    sglang,
+    write_result,
+)
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _cell, _engine
-from ansible_collections.llmops.sglang.plugins.module_utils._engine import EngineRunner, Job
+from ansible_collections.llmops.sglang.plugins.module_utils._engine import EngineRunner
 from ansible_collections.llmops.sglang.plugins.module_utils._engine_choice import engine_of
-from ansible_collections.llmops.sglang.plugins.module_utils._engine_guidellm import GuidellmClient, read_report
-from ansible_collections.llmops.sglang.plugins.module_utils._engine_sglang import SglangClient
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._load_generator import Load
 from ansible_collections.llmops.sglang.plugins.module_utils._server_side import ServerSide
 from ansible_collections.llmops.sglang.plugins.plugin_utils._json_schema import problems
 
-FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "engines"
-SGLANG = json.loads((FIXTURES / "sglang_results.json").read_text(encoding="utf-8"))
-GUIDELLM = json.loads((FIXTURES / "guidellm_reports.json").read_text(encoding="utf-8"))
-HELP = (FIXTURES / "sglang_help.txt").read_text(encoding="utf-8")
-KEY = "sk-the-secret"
+host = load_clients.host
+
 PLUGINS = pathlib.Path(__file__).resolve().parents[4] / "plugins"
 SCHEMA = PLUGINS / "plugin_utils" / "record_schemas" / "benchmark_record.v1.json"
-
-
-def job(**fields):
-    asked = {
-        "api": "chat",
-        "model": "fake",
-        "prompts": [f"prompt {n}" for n in range(8)],
-        "max_tokens": 33,
-        "temperature": 0.0,
-    }
-    asked.update({"ignore_eos": True, "streams": 2, "rate": None, "arrival": "poisson", "seed": 1, "timeout": 60.0})
-    return Job(**{**asked, **fields})
-
-
-class Host:
-    """A host whose commands are answered by hand; ``clients`` maps a word of the command to its help (or its failure)."""
-
-    def __init__(self, environment, clients, result=None):
-        self.environment, self.clients, self.result = environment, clients, result
-        self.calls = []
-        extensions = environment / "sglang" / "srt" / "rust_extensions"
-        extensions.mkdir(parents=True, exist_ok=True)
-        (environment / "sglang" / "launch_server.py").write_text("")
-        (extensions / "_bench.cpython-311-x86_64-linux-gnu.so").write_text("")
-
-    def run(self, words, environ_update=None, check_rc=False, **dummy):
-        self.calls.append((words, environ_update or {}))
-        if "-I" in words and "metadata" in " ".join(words):
-            stamp = f"{self.environment}/sglang/launch_server.py 1"
-            return 0, f"llmops-sglang {json.dumps(['0.5.23', stamp])}\n", ""
-        if "--version" in words:
-            return self.clients.get("guidellm", (1, "", "No module named guidellm"))
-        if "--help" in words:
-            return next((answer for name, answer in self.clients.items() if name in " ".join(words)), (1, "", "gone"))
-        return self.result(words)
-
-    @property
-    def last(self):
-        return self.calls[-1]
-
-
-@pytest.fixture
-def host(tmp_path):
-    def make(clients=None, result=None):
-        return Host(tmp_path / "site-packages", {"_bench": (0, HELP, "")} if clients is None else clients, result)
-
-    return make
-
-
-def sglang(host, url="http://127.0.0.1:30000", environ=None, tokenizer="/models/m", api_key=None):
-    server = endpoint(url, api_key, {})
-    return SglangClient(host.run, sys.executable, environ or {}, server, tokenizer)
-
-
-def guidellm(host, api_key=None, tokenizer="/models/m"):
-    server = endpoint("http://127.0.0.1:30000", api_key, {})
-    return GuidellmClient(host.run, ["/opt/g/bin/guidellm"], server, tokenizer)
-
-
-def write_result(recorded):
-    """What the client of SGLang does: a line in the file that it is told."""
-
-    def client(words):
-        with open(words[words.index("--output-file") + 1], "w", encoding="utf-8") as handle:
-            handle.write(json.dumps(recorded) + "\n")
-        return 0, "", ""
-
-    return client
-
-
-def measured(recorded, host, **fields):
-    """The measures of a cell that was run with a client that leaves RECORDED."""
-    made = host(result=write_result(recorded))
-    load = EngineRunner(sglang(made), made.run).measure(job(**fields))
-    return _cell.measures(load, 33)
 
 
 def test_a_chat_cell_of_the_compiled_client(host):
@@ -321,73 +252,6 @@ def test_a_server_with_no_interpreter_here_has_no_client_here(host, argv):
     assert caught.value.failure_class == "missing_dependency" and "engine_python" in caught.value.msg
 
 
-GUIDE = {"guidellm": (0, "guidellm version: 0.8.1\n", "")}
-
-
-def of_guidellm(name, **fields):
-    samples, span = read_report(GUIDELLM[name], job(**fields))
-    return _cell.measures(Load(samples=samples, span=span, watched=False), 33)
-
-
-def test_a_cell_of_guidellm():
-    found, rows = of_guidellm("ok"), GUIDELLM["ok"]["benchmarks"][0]["requests"]["successful"]
-    assert (found["succeeded"], found["errors"], found["short_outputs"]) == (8, {}, 0)
-    assert found["ttft_ms"]["mean"] == pytest.approx(
-        statistics.mean(r["time_to_first_token_ms"] for r in rows), abs=0.01
-    )
-    # Its "inter token latency" is what is a time a token here; its own "time per output token" holds the first token too.
-    assert found["tpot_ms"]["mean"] == pytest.approx(
-        statistics.mean(r["inter_token_latency_ms"] for r in rows), abs=0.01
-    )
-    assert found["chunk_gap_ms"]["mean"] is None and found["prompt_tokens"]["mean"] == 87
-    assert found["output_tokens_per_second"] == pytest.approx(264 / 1.4, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("name", "errors"), [("empty", {"no_token": 2}), ("drop", {"reset": 2}), ("in_band_error", {"in_band_error": 2})]
-)
-def test_failures_that_guidellm_saw(name, errors):
-    found = of_guidellm(name)
-    assert (found["errors"], found["succeeded"]) == (errors, 6)
-
-
-def test_an_open_loop_of_guidellm_counts_from_the_scheduled_time():
-    rows = GUIDELLM["poisson"]["benchmarks"][0]["requests"]["successful"]
-    due = [
-        1000 * (r["info"]["timings"]["first_token_iteration"] - r["info"]["timings"]["targeted_start"]) for r in rows
-    ]
-    assert of_guidellm("poisson", streams=None, rate=20.0)["ttft_ms"]["mean"] == pytest.approx(
-        statistics.mean(due), abs=0.01
-    )
-
-
-def test_the_configuration_of_guidellm(host, tmp_path):
-    client = guidellm(host(GUIDE), api_key=KEY)
-    words, environ = client.command(job(streams=8, timeout=90.0), str(tmp_path))
-    assert words[:3] == ["/opt/g/bin/guidellm", "run", "-c"] and KEY not in " ".join(words)
-    spec = json.loads(pathlib.Path(words[3]).read_text(encoding="utf-8"))["spec"]
-    assert os.stat(words[3]).st_mode & 0o077 == 0
-    assert spec["profile"] == {"kind": "concurrent", "streams": [8]}
-    assert spec["constraints"][0] == {"kind": "max_requests", "count": 8} and spec["constraints"][1]["seconds"] == 90
-    assert spec["backend"]["api_key"] == KEY and spec["backend"]["max_tokens"] == 33
-    assert spec["backend"]["extras"]["body"]["stream_options"]["continuous_usage_stats"] is True
-    rows = [json.loads(line) for line in pathlib.Path(spec["data"][0]["path"]).read_text(encoding="utf-8").splitlines()]
-    assert [row["prompt"] for row in rows] == [f"prompt {n}" for n in range(8)]
-    assert environ["HF_HUB_OFFLINE"] == "1"
-    open_loop = tmp_path / "open"
-    open_loop.mkdir()
-    words, environ = client.command(job(streams=None, rate=4.0, arrival="constant"), str(open_loop))
-    spec = json.loads(pathlib.Path(words[3]).read_text(encoding="utf-8"))["spec"]
-    assert spec["profile"] == {"kind": "constant", "rate": [4.0]}
-
-
-@pytest.mark.parametrize("answer", [(0, "guidellm version: 0.6.2\n", ""), (127, "", "not found"), (0, "what?", "")])
-def test_another_guidellm_is_refused(host, answer):
-    with pytest.raises(Failure) as caught:
-        guidellm(host({"guidellm": answer}))
-    assert caught.value.failure_class == "missing_dependency" and "0.8.1" in caught.value.msg
-
-
 @pytest.mark.parametrize("name", ["chat", "native", "empty", "no_token_at_all"])
 def test_the_measures_hold_against_the_schema_of_the_record(host, name):
     recorded = SGLANG["empty"] if name == "no_token_at_all" else SGLANG[name]
@@ -397,13 +261,3 @@ def test_the_measures_hold_against_the_schema_of_the_record(host, name):
     cell = {"properties": schema["$defs"]["cell"]["properties"], "$defs": schema["$defs"]}
     for found in (measured(recorded, host, api="generate" if name == "native" else "chat"), of_guidellm("ok")):
         assert list(problems(found, cell)) == []
-
-
-def test_a_report_of_another_version_is_no_result():
-    assert read_report({**GUIDELLM["ok"], "metadata": {"version": 3}}, job()) is None
-
-
-def test_guidellm_does_not_know_the_native_route(host):
-    with pytest.raises(Failure) as caught:
-        guidellm(host(GUIDE)).check("generate", "closed", "poisson")
-    assert caught.value.failure_class == "bad_request"
