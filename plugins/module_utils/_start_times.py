@@ -26,8 +26,16 @@ def default_path() -> str:
 
 
 def configuration_key(unit: str, argv: t.Sequence[str]) -> str:
-    """The name of a configuration: a hash, because command lines may hold what others must not read."""
-    return hashlib.sha256("\0".join([unit, *argv]).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    """The name of a configuration: hashes of its unit and of all, because command lines may hold what others must not read."""
+    return _unit_key(unit) + _digest([unit, *argv])[:20]
+
+
+def _unit_key(unit: str) -> str:
+    return _digest([unit])[:12]
+
+
+def _digest(words: t.Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class StartTimes:
@@ -43,15 +51,29 @@ class StartTimes:
 
     def add(self, key: str, seconds: float) -> bool:
         """Keep one more start. Whether it could be written."""
+
+        def added(known: dict[str, list[float]]) -> dict[str, list[float]]:
+            # The newest configuration last: the oldest are dropped first.
+            known[key] = [*known.pop(key, []), round(seconds, 3)][-_STARTS:]
+            return dict(list(known.items())[-_CONFIGURATIONS:])
+
+        return self._change(added)
+
+    def knows(self, unit: str) -> bool:
+        """Whether any start of *unit* is kept."""
+        return any(key.startswith(_unit_key(unit)) for key in self._read())
+
+    def forget(self, unit: str) -> bool:
+        """Drop all starts of *unit*. Whether it could be written."""
+        return self._change(lambda known: {k: v for k, v in known.items() if not k.startswith(_unit_key(unit))})
+
+    def _change(self, change: t.Callable[[dict[str, list[float]]], dict[str, list[float]]]) -> bool:
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
             lock = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                known = self._read()
-                # The newest configuration last: the oldest are dropped first.
-                known[key] = [*known.pop(key, []), round(seconds, 3)][-_STARTS:]
-                self._write(dict(list(known.items())[-_CONFIGURATIONS:]))
+                self._write(change(self._read()))
             finally:
                 os.close(lock)
         except OSError:

@@ -89,3 +89,14 @@ def test_where_it_lies(monkeypatch, tmp_path):
     assert default_path() == str(tmp_path / "llmops-sglang" / "start-times.json")
     monkeypatch.setattr(_start_times.os, "geteuid", lambda: 0)
     assert default_path().startswith("/var/lib/")
+
+
+def test_a_unit_that_is_taken_away_is_forgotten(tmp_path):
+    times = StartTimes(str(tmp_path / "t.json"))
+    keys = [configuration_key(unit, ["python", argument]) for unit in ("a.service", "b.service") for argument in "xy"]
+    for key in keys:
+        times.add(key, 30.0)
+    assert times.knows("a.service")
+    assert times.forget("a.service")
+    assert not times.knows("a.service")
+    assert [times.expected(key) for key in keys] == [None, None, 30.0, 30.0]
