@@ -11,7 +11,7 @@ import typing as t
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_differences import differences, forbidden, in_words
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_side import Metric, Side
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.plugin_utils import _report_plots
+from ansible_collections.llmops.sglang.plugins.plugin_utils import _report_canvas
 from ansible_collections.llmops.sglang.plugins.plugin_utils._controller_action import ControllerAction
 from ansible_collections.llmops.sglang.plugins.plugin_utils._record_archive import beside
 from ansible_collections.llmops.sglang.plugins.plugin_utils._record_history import starts
@@ -35,7 +35,7 @@ class ActionModule(ControllerAction):
 
     def work(self, params: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         try:
-            _report_plots.require_matplotlib()
+            _report_canvas.require_matplotlib()
         except Failure as failure:
             if params["required"]:
                 raise
@@ -52,7 +52,7 @@ class ActionModule(ControllerAction):
         for figure in found:
             if figure.plot and params["plots"]:
                 plots.append(beside(path, f"-{figure.name}.png", dest))
-                write_shared(plots[-1], _report_plots.png(figure.plot, footer))
+                write_shared(plots[-1], _report_canvas.png(figure.plot, footer))
         html = beside(path, ".html", dest)
         write_shared(html, page(record, os.path.basename(path), found, baseline).encode())
         return {"page": html, "plots": plots, "not_drawn": {one.name: one.note for one in found if not one.plot}}

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.llmops.sglang.plugins.plugin_utils._record_summary import (
     CellGroup,
@@ -16,21 +15,12 @@ from ansible_collections.llmops.sglang.plugins.plugin_utils._record_summary impo
     order,
     speedups,
 )
+from ansible_collections.llmops.sglang.plugins.plugin_utils._report_canvas import Figure
 from ansible_collections.llmops.sglang.plugins.plugin_utils._report_plots import Line, Plot
 
 Point = tuple[float, float, float]
 _MOST_STARTS = 10
 _STREAMS = "concurrency (streams)"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A plot, or a sentence where there is nothing to draw, and what is said below it."""
-
-    name: str
-    title: str
-    plot: t.Optional[Plot]
-    note: str
 
 
 def figures(

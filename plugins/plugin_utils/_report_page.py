@@ -2,22 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: only for the plugins of this collection.
-"""The report as one HTML page that needs nothing else: no script, no network, and every text of the record escaped."""
+"""The report of one record as an HTML page."""
 
 from __future__ import annotations
 
-import html
-import os
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.plugin_utils._record_summary import CellGroup, Record, groups
+from ansible_collections.llmops.sglang.plugins.plugin_utils._report_canvas import Figure
 from ansible_collections.llmops.sglang.plugins.plugin_utils._report_evidence import evidence_table, options_table
-from ansible_collections.llmops.sglang.plugins.plugin_utils._report_figures import Figure, cell_name, streams_name
-from ansible_collections.llmops.sglang.plugins.plugin_utils._report_plots import svg
+from ansible_collections.llmops.sglang.plugins.plugin_utils._report_figures import cell_name, streams_name
+from ansible_collections.llmops.sglang.plugins.plugin_utils._report_frame import badge, document, figures_part, tiles
 from ansible_collections.llmops.sglang.plugins.plugin_utils._report_text import escaped, number, plain, row, table
 
-# Should a text ever come through, it could neither run nor fetch anything.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _MOST_INVALID = 200
 MEANINGS = {
     "evidence_changed": "another process, model or server version answered at the end than at the start",
@@ -40,13 +37,11 @@ def page(record: Record, record_name: str, figures: t.Sequence[Figure], baseline
     :arg record_name: name of the record's file, beside which the page lies.
     """
     title = plain(record["label"]) or "benchmark"
-    with open(os.path.join(os.path.dirname(__file__), "report.css"), encoding="utf-8") as handle:
-        style = handle.read()
     found = groups(record)
     parts = [
         _head(record, title),
         _tiles(found),
-        _figures(figures),
+        figures_part(figures),
         _cells(found),
         _invalid(record),
         "<h2>Evidence</h2>",
@@ -56,13 +51,7 @@ def page(record: Record, record_name: str, figures: t.Sequence[Figure], baseline
         f'<footer class="muted"><p>Made of <code>{escaped(record_name)}</code>, schema version {record["schema_version"]}, '
         f"run <code>{escaped(record['run_id'])}</code>.</p></footer>",
     ]
-    body = "\n".join(part for part in parts if part)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+    return document(title, parts)
 
 
 def _head(record: Record, title: str) -> str:
@@ -70,12 +59,12 @@ def _head(record: Record, title: str) -> str:
     valid, total = sum(cell["valid"] for cell in record["cells"]), len(record["cells"])
     version = evidence["sglang_version"]
     badges = [
-        _badge("good" if valid == total else "bad", f"{valid} of {total} cells valid"),
-        _badge("good", "bound to one invocation") if record["proven"] else _badge("warn", "unproven"),
+        badge("good" if valid == total else "bad", f"{valid} of {total} cells valid"),
+        badge("good", "bound to one invocation") if record["proven"] else badge("warn", "unproven"),
     ]
     if any(cell["acceptance_floor_held"] is False for cell in record["cells"]):
-        badges.append(_badge("bad", "below the floor of the acceptance length"))
-    badges += [_badge("warn", caveat) for caveat in record["engine"]["caveats"]]
+        badges.append(badge("bad", "below the floor of the acceptance length"))
+    badges += [badge("warn", caveat) for caveat in record["engine"]["caveats"]]
     model = evidence["served_model"] or evidence.get("model_path") or "unknown model"
     server = f"SGLang {plain(version)}" if version else "unknown server version"
     return (
@@ -86,12 +75,8 @@ def _head(record: Record, title: str) -> str:
     )
 
 
-def _badge(kind: str, text: str) -> str:
-    return f'<li class="badge {kind}">{escaped(text)}</li>'
-
-
 def _tiles(found: t.Sequence[CellGroup]) -> str:
-    tiles = []
+    shown_tiles = []
     for title, figure, digits, unit, best in (
         ("Most tokens/s", "output_tokens_per_second", 0, "", max),
         ("Least time to first token", "ttft_ms", 0, " ms", min),
@@ -105,18 +90,8 @@ def _tiles(found: t.Sequence[CellGroup]) -> str:
             shown = f"{number(value, digits)}{unit}"
         else:
             shown, where = "-", "not known of any valid cell"
-        tiles.append(f'<div><dt>{title}</dt><dd>{shown}</dd><dd class="muted">{where}</dd></div>')
-    return f'<dl class="tiles">{"".join(tiles)}</dl>'
-
-
-def _figures(figures: t.Sequence[Figure]) -> str:
-    shown = []
-    for figure in figures:
-        drawn = svg(figure.plot) if figure.plot else ""
-        kind = "" if figure.plot else ' class="empty"'
-        caption = f"<figcaption>{escaped(figure.note)}</figcaption>"
-        shown.append(f'<figure id="{figure.name}"{kind}><h3>{escaped(figure.title)}</h3>{drawn}{caption}</figure>')
-    return '<h2>Figures</h2>\n<div class="figures">\n' + "\n".join(shown) + "\n</div>"
+        shown_tiles.append((title, shown, where))
+    return tiles(shown_tiles)
 
 
 def _cells(found: t.Sequence[CellGroup]) -> str:

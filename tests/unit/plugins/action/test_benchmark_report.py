@@ -21,6 +21,7 @@ from ansible_collections.llmops.sglang.plugins.modules import benchmark_report a
 from ansible_collections.llmops.sglang.plugins.plugin_utils import (
     _record_archive,
     _record_history,
+    _report_canvas,
     _report_figures,
     _report_plots,
 )
@@ -324,8 +325,8 @@ def test_a_line_below_another_can_be_seen():
     points = {1: (4.0, 4.0, 4.0), 2: (8.0, 8.0, 8.0)}
     lines = [_report_plots.Line(f"context {number}", points) for number in range(3)]
     plot = _report_plots.Plot("acceptance", "x", "x", "y", [(1, "1"), (2, "2")], lines)
-    pixels = matplotlib.image.imread(io.BytesIO(_report_plots.png(plot, "")))[200:, :, :3]
-    for colour in _report_plots.PRINT.lines[:3]:
+    pixels = matplotlib.image.imread(io.BytesIO(_report_canvas.png(plot, "")))[200:, :, :3]
+    for colour in _report_canvas.PRINT.lines[:3]:
         assert (abs(pixels - matplotlib.colors.to_rgb(colour)).max(axis=2) < 0.02).sum() > 20, colour
 
 
