@@ -22,7 +22,13 @@ from ansible_collections.llmops.sglang.plugins.module_utils._installed import in
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import read_invocation
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import is_draft_runner
-from ansible_collections.llmops.sglang.plugins.module_utils._ownership import owner_at
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, owner_at
+from ansible_collections.llmops.sglang.plugins.module_utils._restart_cost import (
+    RunningRequests,
+    ask_running,
+    next_command_line,
+    restart_cost,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     Comparison,
     compare,
@@ -30,6 +36,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
     read_environ,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, read_api_key
+from ansible_collections.llmops.sglang.plugins.module_utils._start_times import StartTimes, default_path
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
 
@@ -70,6 +77,8 @@ def report(
     foreign = owner is not None and owner.foreign
     # What another process answers says nothing of this unit.
     own = {**server, "arguments_from": ""} if foreign else server
+    requests = _requests(client, params["timeout"], owner, base_url) if state.running else RunningRequests(0)
+    cost = _cost(manager, state, process, unit["matches_unit"], requests)
     found = _server_facts.conflicts(unit, own, drafter, journal, *asked_for) if argv else []
     if foreign:
         found.append(_server_facts.foreign_listener(owner.who(), base_url))
@@ -82,7 +91,27 @@ def report(
         "conflicts": mask.value(found),
         "evidence": mask.value(evidence),
         "adoption": mask.value(_adoption(manager, state, process, server["version"])),
+        "restart_cost": mask.value(cost),
     }
+
+
+def _requests(
+    client: t.Optional[HttpClient], timeout: float, owner: t.Optional[Ownership], base_url: str
+) -> RunningRequests:
+    """The requests in hand; those of another process do not count as this unit's."""
+    if owner is not None and owner.foreign:
+        return RunningRequests(None, f"{base_url} is answered by {owner.who()} and not by the unit")
+    if client is None:
+        return RunningRequests(None, f"'{sys.executable}' has no package 'requests' to ask the server with")
+    return ask_running(client, timeout)
+
+
+def _cost(
+    manager: Manager, state: UnitState, process: Server, matches_unit: t.Optional[bool], requests: RunningRequests
+) -> dict[str, t.Any]:
+    """What a restart would cost now; of a unit that is not there the next command line is not known."""
+    argv = next_command_line(manager, state.name, process.argv, matches_unit is True) if state.exists else []
+    return restart_cost(state.name, argv, StartTimes(default_path()), state.running, requests)
 
 
 def _arguments(argv: t.Sequence[str], version: t.Optional[str]) -> dict[str, t.Any]:

@@ -12,6 +12,7 @@ import typing as t
 from ansible_collections.llmops.sglang.plugins.module_utils._acceptance import Counters
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Endpoint, ExchangeError, ask
 from ansible_collections.llmops.sglang.plugins.module_utils._metrics_text import metric_sums
+from ansible_collections.llmops.sglang.plugins.module_utils._running_requests import of_get_load, of_loads, of_metrics
 from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_names
 
 _COUNTERS = {
@@ -23,7 +24,6 @@ _COUNTERS = {
 }
 # Routes that take text apart, and the name that they give it: SGLang and vLLM, older SGLang, llama.cpp.
 _TOKENIZERS = (("/tokenize", "prompt"), ("/v1/tokenize", "prompt"), ("/tokenize", "content"))
-_RUNNING = ("sglang:num_running_reqs", "sglang:num_queue_reqs")
 
 
 class ServerSide:
@@ -72,12 +72,12 @@ class ServerSide:
 
     async def running_async(self) -> t.Optional[int]:
         """:meth:`running` within an event loop."""
-        loads = _json_200(await self._ask("GET", "/v1/loads"))
-        if isinstance(loads, dict) and isinstance(loads.get("loads"), list):
-            counts = [_ranks(one) for one in loads["loads"] if isinstance(one, dict)]
-            return sum(counts) if counts else None
-        sums = await self._metrics()
-        return int(sum(sums.get(name, 0) for name in _RUNNING)) if _RUNNING[0] in sums else None
+        for path, read in (("/v1/loads", of_loads), ("/get_load", of_get_load)):
+            count = read(_json_200(await self._ask("GET", path)))
+            if count is not None:
+                return count
+        answer = await self._ask("GET", "/metrics")
+        return of_metrics(answer[1].decode("utf-8", "replace")) if answer and answer[0] == 200 else None
 
     async def _metrics(self) -> dict[str, float]:
         answer = await self._ask("GET", "/metrics")
@@ -88,10 +88,6 @@ class ServerSide:
             return await ask(self.server, method, path, payload, timeout=self.timeout)
         except ExchangeError:
             return None
-
-
-def _ranks(load: t.Mapping[str, t.Any]) -> int:
-    return int(load.get("num_running_reqs") or 0) + int(load.get("num_waiting_reqs") or 0)
 
 
 def _decoded(body: bytes) -> t.Any:

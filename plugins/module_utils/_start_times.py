@@ -49,6 +49,11 @@ class StartTimes:
         times = self._read().get(key, [])
         return round(statistics.median(times), 1) if times else None
 
+    def of_host(self) -> float | None:
+        """The median of all starts on this host in seconds; ``None`` where none is known."""
+        times = [seconds for known in self._read().values() for seconds in known]
+        return round(statistics.median(times), 1) if times else None
+
     def add(self, key: str, seconds: float) -> bool:
         """Keep one more start. Whether it could be written."""
 

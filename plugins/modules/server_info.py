@@ -216,6 +216,33 @@ evidence:
       C(script). They are of now, and of the process only as long as RV(unit.matches_unit) is true.
   type: dict
   returned: success
+restart_cost:
+  description: What a start or restart of the unit costs now.
+  type: dict
+  returned: success
+  contains:
+    usual_elapsed:
+      description:
+        - How many seconds earlier starts took until M(llmops.sglang.wait_for_generation) was content with them, the median.
+        - Null where no start on this host was timed yet.
+      type: float
+      sample: 300.0
+    usual_from:
+      description:
+        - Whose starts these were, V(this configuration) (of the command line that comes next, be it of the running process or of a
+          unit that changed) or V(this host) (all that were timed here, where this configuration has not been started yet).
+      type: str
+      sample: this configuration
+    running_requests:
+      description:
+        - Requests that the server runs or has waiting, by C(/v1/loads), C(/get_load) or C(/metrics), whichever its release has.
+        - V(0) where the unit has no process; null where it has one and that could not be read.
+      type: int
+      sample: 7
+    msg:
+      description: The same in a sentence, with the reason where something is not known.
+      type: str
+      sample: a restart follows, usually 300 s; 7 requests are running now
 adoption:
   description:
     - The unit as options of M(llmops.sglang.server_unit), whoever wrote it; null where there is no unit.
