@@ -33,6 +33,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._journal import Invo
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import Launch
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._server_history import Places, ServerHistory
 from ansible_collections.llmops.sglang.plugins.module_utils._server_unit import ServerUnit
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 from ansible_collections.llmops.sglang.plugins.modules import benchmark_matrix, coding_eval, server_unit
@@ -117,11 +118,18 @@ def unit_result(tmp_path, state="present"):
     return unit.present() if state == "present" else unit.absent()
 
 
+def history_result():
+    places = Places("/nowhere/units", "/nowhere/state", "/nowhere/times.json")
+    history = ServerHistory(manager(), UNIT, places, lambda temporary, path: None, check_mode=True)
+    return history.listed()
+
+
 RESULTS = {
     "benchmark_compare": _compare_report.nothing,
     "benchmark_matrix": benchmark_result,
     "coding_eval": coding_result,
     "journal_assert": journal_result,
+    "server_history": history_result,
     "server_info": info_result,
     "server_service": service_result,
     "wait_for_generation": lambda: _generation_wait.skipped({}, run_command),
