@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import typing as t
 
@@ -14,6 +15,9 @@ MASKED = "********"
 # Shorter secrets would blank out ordinary text; and these words stand for "no key" in many examples.
 _SHORTEST = 4
 _NO_SECRETS = frozenset(("EMPTY", "None", "none", "null", "dummy"))
+
+_CONFIG_OF_UNIT = r"\.service\.secrets/config\.yaml$"
+_LARGEST_CONFIG = 1024 * 1024
 
 _KEY_NAMES = (
     r"(?:admin_api_key|api_key|ssl_keyfile_password|admin-api-key|api-key|ssl-keyfile-password|api_key_file_content)"
@@ -72,6 +76,8 @@ def _masked_match(match: t.Match[str]) -> str:
 def read_api_key(api_key: t.Optional[str], api_key_file: t.Optional[str]) -> t.Optional[str]:
     """The key from the option or from the first line of the file; ``None`` where neither is given.
 
+    Of a server's configuration file, as server_unit writes it beside a unit, it is the value of ``api-key``.
+
     :raises Failure: ``unauthorized`` if the file cannot be read or is empty.
     """
     if api_key:
@@ -81,6 +87,8 @@ def read_api_key(api_key: t.Optional[str], api_key_file: t.Optional[str]) -> t.O
     try:
         with open(api_key_file, encoding="utf-8") as handle:
             key = handle.readline().strip()
+            if re.search(_CONFIG_OF_UNIT, api_key_file):
+                key = _key_in_config(key + "\n" + handle.read(_LARGEST_CONFIG))
     except (OSError, UnicodeDecodeError) as exc:
         raise Failure(
             "unauthorized",
@@ -89,6 +97,18 @@ def read_api_key(api_key: t.Optional[str], api_key_file: t.Optional[str]) -> t.O
     if not key:
         raise Failure("unauthorized", f"The key file '{api_key_file}' has an empty first line; write the key there.")
     return key
+
+
+def _key_in_config(text: str) -> str:
+    """The key in the lines that server_unit adds to a configuration: each a name and a JSON string."""
+    for line in text.splitlines():
+        name, dummy, value = line.partition(": ")
+        if name == "api-key":
+            try:
+                return str(json.loads(value))
+            except ValueError:
+                return value.strip()
+    return ""
 
 
 def check_api_key(api_key: t.Optional[str]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, read_api_key
+from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import secret_files
 
 KEY = "sk-real-secret"
 
@@ -56,3 +57,13 @@ def test_a_key_file_without_a_key_is_a_failure(tmp_path, content):
         path.write_text(content)
     with pytest.raises(Failure, match="key file"):
         read_api_key(None, str(path))
+
+
+@pytest.mark.parametrize("key", ["sk-plain", 'with "quotes" and \\', "ключ"])
+def test_the_key_in_the_configuration_that_the_collection_writes_itself(tmp_path, key):
+    folder = tmp_path / "llm.service.secrets"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(
+        secret_files({"api_key": key, "admin_api_key": "other"}, {}, "# mine\ntp-size: 8\n").config, encoding="utf-8"
+    )
+    assert read_api_key(None, str(folder / "config.yaml")) == key
