@@ -8,9 +8,15 @@ from __future__ import annotations
 import sys
 import typing as t
 
-from ansible_collections.llmops.sglang.plugins.module_utils import _endpoint, _evidence, _server_facts
+from ansible_collections.llmops.sglang.plugins.module_utils import (
+    _endpoint,
+    _evidence,
+    _server_facts,
+    _speculative,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._adoption import adopt
 from ansible_collections.llmops.sglang.plugins.module_utils._adoption_source import Server, found_of, server_process
+from ansible_collections.llmops.sglang.plugins.module_utils._argument_conflicts import unlike_inventory, unlike_server
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter, read_drafter
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import arguments_of, table_of
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import (
@@ -20,6 +26,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._http_client import 
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._installed import installed_sglang
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import read_invocation
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_proof import journal_proof
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import is_draft_runner
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, owner_at
@@ -79,7 +86,12 @@ def report(
     own = {**server, "arguments_from": ""} if foreign else server
     requests = _requests(client, params["timeout"], owner, base_url) if state.running else RunningRequests(0)
     cost = _cost(manager, state, process, unit["matches_unit"], requests)
+    speculation = _speculative.resolved(arguments, [])
     found = _server_facts.conflicts(unit, own, drafter, journal, *asked_for) if argv else []
+    if own["arguments_from"] == "server":
+        found += unlike_server(arguments, own["arguments"])
+    if argv:
+        found += unlike_inventory(params.get("speculative") or {}, speculation, (drafter or {}).get("trained_window"))
     if foreign:
         found.append(_server_facts.foreign_listener(owner.who(), base_url))
     return {
@@ -92,6 +104,7 @@ def report(
         "evidence": mask.value(evidence),
         "adoption": mask.value(_adoption(manager, state, process, server["version"])),
         "restart_cost": mask.value(cost),
+        "journal_proof": journal_proof(speculation),
     }
 
 

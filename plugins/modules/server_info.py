@@ -30,6 +30,11 @@ options:
         them.
     type: float
     default: 5
+  speculative:
+    description:
+      - Speculative decoding that the server should run with, as O(llmops.sglang.server_unit#module:speculative). Where the
+        algorithm, the draft model or the draft window is given here and is another one on its command line, that is a conflict.
+    type: dict
 requirements:
   - requests, to ask the server itself; the rest is told without it
 """
@@ -203,7 +208,13 @@ journal:
       description: Failure class that forbids conclusions from an absent line; null where the rows are complete.
       type: str
 conflicts:
-  description: Where two sources disagree, each with C(subject), C(values) and C(msg).
+  description:
+    - Where two sources disagree, each with C(subject), C(values) and C(msg).
+    - Subjects are C(algorithm), C(draft_window) and C(argument) (the command line, the server and the journal differ), C(inventory)
+      (O(speculative) differs from the command line), C(trained_window) and C(block_size) (the drafter was trained for another),
+      C(unit) (a restart is pending) and C(listener) (another process answers).
+    - Of its arguments the server is held to those that it takes as they are given, such as the sizes of parallelism, the context
+      length, and absolute paths of models.
   type: list
   elements: dict
   returned: success
@@ -216,6 +227,13 @@ evidence:
       C(script). They are of now, and of the process only as long as RV(unit.matches_unit) is true.
   type: dict
   returned: success
+journal_proof:
+  description:
+    - What M(llmops.sglang.journal_assert) must be asked of the running invocation for the speculation of its command line to be
+      proved; as RV(llmops.sglang.server_unit#module:journal_proof), for a unit that anybody wrote.
+  type: dict
+  returned: success
+  sample: {preset: [dflash], preset_fields: {compact_cache: true, draft_window_size: 2048}}
 restart_cost:
   description: What a start or restart of the unit costs now.
   type: dict
@@ -305,7 +323,12 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import un
 
 
 def main() -> None:
-    spec = {**required_unit(), **CONNECTION_SPEC, "timeout": {"type": "float", "default": 5}}
+    spec = {
+        **required_unit(),
+        **CONNECTION_SPEC,
+        "timeout": {"type": "float", "default": 5},
+        "speculative": {"type": "dict"},
+    }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         manager = Manager(module.run_command, module.params["scope"])
