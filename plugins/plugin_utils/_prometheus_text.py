@@ -2,16 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: only for the plugins of this collection.
-"""The last record of each host and unit as a file for the textfile collector of Prometheus' node exporter."""
+"""The last record of each host and unit as metrics for Prometheus."""
 
 from __future__ import annotations
 
-import contextlib
-import re
 import typing as t
 
+from ansible_collections.llmops.sglang.plugins.plugin_utils._metrics_file import Sample, replace
 from ansible_collections.llmops.sglang.plugins.plugin_utils._record_summary import CellGroup, Record, groups
-from ansible_collections.llmops.sglang.plugins.plugin_utils._shared_file import write_shared
 
 # Name without its prefix, help, figure of a cell, and what turns that into the base unit.
 _BY_CELL = (
@@ -39,8 +37,6 @@ _OTHERS = {
     "start_seconds": "Seconds from the start of the measured process until it generated, where that was seen.",
 }
 _PREFIX = "llmops_sglang_benchmark_"
-_LONGEST_LABEL = 200
-Sample = tuple[str, dict[str, t.Any], float]
 
 
 def write_metrics(path: str, host: str, record: Record, ready: t.Optional[float]) -> None:
@@ -50,10 +46,8 @@ def write_metrics(path: str, host: str, record: Record, ready: t.Optional[float]
     :arg ready: seconds that the start of the measured process took.
     """
     subject = {"host": host, "unit": record["evidence_after"].get("unit") or ""}
-    own = "{" + _labels(subject)
-    kept = [line for line in _lines(path) if not line[line.index("{") :].startswith((f"{own},", f"{own}}}"))]
-    new = [_line(sample, subject) for sample in samples(record, ready)]
-    write_shared(path, _text([*kept, *new]).encode())
+    helps = {**_OTHERS, **{name: text for name, text, dummy, dummy2 in _BY_CELL}}
+    replace(path, _PREFIX, helps, subject, samples(record, ready))
 
 
 def samples(record: Record, ready: t.Optional[float]) -> list[Sample]:
@@ -83,35 +77,3 @@ def _of_group(group: CellGroup) -> t.Iterator[Sample]:
         number = group.median(figure)
         if number is not None:
             yield name, labels, round(number * factor, 9)
-
-
-def _line(sample: Sample, subject: t.Mapping[str, t.Any]) -> str:
-    name, labels, number = sample
-    return f"{_PREFIX}{name}{{{_labels({**subject, **labels})}}} {float(number)!r}"
-
-
-def _labels(labels: t.Mapping[str, t.Any]) -> str:
-    return ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-
-
-def _escaped(text: t.Any) -> str:
-    plain = "" if text is None else str(text)[:_LONGEST_LABEL].encode("utf-8", "replace").decode()
-    return plain.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"').replace("\r", " ").replace("\0", " ")
-
-
-def _lines(path: str) -> list[str]:
-    """The samples that are in the file now, as far as they are of this exporter."""
-    with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8", newline="\n") as handle:
-        return [line.rstrip("\n") for line in handle if re.match(rf"{_PREFIX}[a-z_]+{{host=", line)]
-    return []
-
-
-def _text(lines: t.Sequence[str]) -> str:
-    """All samples of a name stand together below its help, as the format wants it."""
-    helps = {**_OTHERS, **{name: text for name, text, dummy, dummy2 in _BY_CELL}}
-    parts = []
-    for name, text in helps.items():
-        own = [line for line in lines if line.startswith(f"{_PREFIX}{name}{{")]
-        if own:
-            parts += [f"# HELP {_PREFIX}{name} {text}", f"# TYPE {_PREFIX}{name} gauge", *own]
-    return "\n".join(parts) + "\n" if parts else ""

@@ -26,6 +26,16 @@ def escaped(value: t.Any) -> str:
     return html.escape(plain(value))
 
 
+def block(text: str) -> str:
+    """Lines of *text* as they are, without controls."""
+    return f"<pre><code>{chr(10).join(html.escape(plain_line(line)) for line in text.splitlines())}</code></pre>"
+
+
+def plain_line(line: str) -> str:
+    """A line without controls, its spaces in front kept."""
+    return _UNPRINTABLE.sub(" ", line).rstrip()
+
+
 def number(value: t.Optional[float], digits: int) -> str:
     """A figure, or a dash where it is not known."""
     return "-" if value is None else f"{value:,.{digits}f}"

@@ -86,7 +86,7 @@ def decide(
             one.gate = next((one.against[k] for k, p in known.items() if p is baseline), None) or _held(
                 compare, baseline, point
             )
-        if point.status == "measured" and point.records and not _is(point, baseline):
+        if point.status == "measured" and point.records and point.kind not in _KINDS and not _is(point, baseline):
             one.unmet = unmet(constraints, {**_document(point, objective), **sides, "point": _names(point)})
         one.why_not = _why_not(one, baseline, lacks)
     able = sorted((one for one in judged if one.eligible), key=lambda one: _order(one, objective))
@@ -153,7 +153,7 @@ def _why_not(one: Judged, baseline: t.Optional[Point], lacks: str) -> str:
     if baseline is None:
         return "there is no baseline to beat"
     if one.gate.verdict != IMPROVED:
-        return f"{one.gate.verdict or 'not comparable'} against '{baseline.name}': {one.gate.why}"
+        return f"not better than '{baseline.name}' by the gate ({one.gate.verdict or 'not compared'}: {one.gate.why})"
     return ""
 
 

@@ -23,6 +23,7 @@ from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_scatter impor
 FIGURE_NAMES = ("points", "pareto", "acceptance")
 _LONGEST_NAME = 28
 _LONGEST_VALUE = 12
+_LONGEST_UNIT = 56
 _MOST_BARS = 60
 _MOST_VALUES = 24
 _DRAWN = 1e12
@@ -78,11 +79,12 @@ def _heat_map(decision: Decision, objective: Objective, names: t.Sequence[str]) 
     titles = [[value_name(value) for value in values[name].values()] for name in (across, up)]
     title = f"Objective by {plain(across, _LONGEST_NAME)} and {plain(up, _LONGEST_NAME)}"
     axes = [plain(name, 60) for name in (across, up)]
-    plot = HeatMap("points", title, *axes, *titles, places, objective.highest)
-    note = f"{_unit(objective)}. Brighter is better; the winner is framed. Hatched places have no figure. {_star(decision)}"
-    return Figure(
-        "points", title, plot, note + (" Empty places are not in the sweep." if _gaps(values, places) else "")
-    )
+    plot = HeatMap("points", title, *axes, *titles, places, _unit(objective), objective.highest)
+    told = ["Brighter is better; the winner is framed.", "Hatched places have no figure."]
+    told += ["Empty places are not in the sweep."] if _gaps(values, places) else []
+    beside = [one for one in decision.judged if one.point.kind in _KINDS and _drawable(one.objective)]
+    told += [f"Baselines: {', '.join(f'{one.point.name} {one.objective:.4g}' for one in beside)}."] if beside else []
+    return Figure("points", title, plot, plain(" ".join([*told, _star(decision)])))
 
 
 def _gaps(values: t.Mapping[str, t.Any], places: t.Mapping[t.Any, t.Any]) -> bool:
@@ -117,12 +119,12 @@ def _bars(decision: Decision, objective: Objective, parameter: t.Optional[str]) 
     names = [
         value_name(one.point.parameters.get(parameter))
         if parameter and one.point.kind not in _KINDS
-        else f"{plain(one.point.name, _LONGEST_NAME)} {numbers[id(one)]}"
+        else f"{numbers[id(one)]}: {plain(one.point.name, _LONGEST_NAME)}"
         for one in shown
     ]
     title = f"Objective by {plain(parameter, _LONGEST_NAME)}" if parameter else "Objective of all points"
     places = [_place(one, decision, " ") for one in shown]
-    plot = Bars("points", title, plain(_unit(objective), 70), plain(parameter, 60) if parameter else "", names, places)
+    plot = Bars("points", title, _unit(objective), plain(parameter, 60) if parameter else "", names, places)
     note = f"The winner is filled, baselines are hatched. {_NUMBERS} {_star(decision)}"
     left = len(own) - len(shown)
     return Figure("points", title, plot, note + (f" {left} more are in the table." if left else ""))
@@ -150,7 +152,7 @@ def _star(decision: Decision) -> str:
 
 
 def _unit(objective: Objective) -> str:
-    return plain(objective.name, 120)
+    return plain(objective.name, _LONGEST_UNIT)
 
 
 def _pareto(decision: Decision) -> Figure:

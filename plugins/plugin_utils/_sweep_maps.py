@@ -47,12 +47,13 @@ class HeatMap:
     x_names: t.Sequence[str]
     y_names: t.Sequence[str]
     places: t.Mapping[tuple[int, int], Place]
+    unit: str
     highest: bool = True
 
     @property
     def margins(self) -> Margins:
         longest = max(len(name) for name in self.y_names)
-        return Margins(left=0.5 + _CHARACTER * longest, right=0.15, below=0.55, above=0.12)
+        return Margins(left=0.5 + _CHARACTER * longest, right=0.15, below=0.55, above=0.34)
 
     @property
     def size(self) -> tuple[float, float]:
@@ -88,6 +89,7 @@ class HeatMap:
         axes.set_yticks(range(len(self.y_names)), self.y_names)
         axes.set_xlabel(self.x_label, color=palette.muted)
         axes.set_ylabel(self.y_label, color=palette.muted)
+        axes.set_title(self.unit, loc="left", color=palette.muted, fontsize=9)
         plain_axes(axes, palette)
         axes.grid(False)
 
@@ -123,7 +125,7 @@ class Bars:
         styles = {
             "winner": {"color": palette.lines[0]},
             "baseline": {"facecolor": "none", "edgecolor": palette.lines[1], "hatch": "////"},
-            "point": {"color": palette.muted, "alpha": 0.55},
+            "point": {"color": palette.muted},
         }
         most = max((place.value for place in self.places if place.value is not None), default=0) or 1
         for row, place in enumerate(self.places):
@@ -140,7 +142,7 @@ class Bars:
         axes.set_ylim(-0.6, len(self.names) - 0.4)
         # Room for the number behind the longest bar.
         axes.set_xlim(right=most * 1.14 if most > 0 else None)
-        axes.set_xlabel(self.x_label, color=palette.muted)
+        axes.set_xlabel(self.x_label, color=palette.muted, fontsize=9)
         if self.y_label:
             axes.set_ylabel(self.y_label, color=palette.muted)
         plain_axes(axes, palette, "x")

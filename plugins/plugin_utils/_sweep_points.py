@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import statistics
 import typing as t
@@ -24,6 +25,7 @@ _LATENCIES = ("ttft_ms", "tpot_ms", "chunk_gap_ms", "e2e_ms")
 _RATES = ("output_tokens_per_second", "requests_per_second", "acceptance_length")
 _PARTS = ("mean", "p50", "p90", "p99")
 _MOST_LOG = 10
+_FORMAT = 1
 
 
 @dataclass
@@ -71,6 +73,31 @@ class Point:
         return {"passed": passed, "total": total, "pass_rate": passed / total if total else None}
 
 
+def read_state(path: str) -> dict[str, t.Any]:
+    """The state of a sweep.
+
+    :raises Failure: ``bad_request`` for what is none.
+    """
+    try:
+        with open(path, encoding="utf-8") as handle:
+            state = json.load(handle)
+    except OSError as exc:
+        raise _refused(path, exc.strerror or str(exc)) from exc
+    except (ValueError, RecursionError) as exc:
+        raise _refused(path, f"it is no JSON ({exc})") from exc
+    if not isinstance(state, dict) or not isinstance(state.get("points"), list):
+        raise _refused(path, "it has no list of points")
+    if state.get("format") != _FORMAT:
+        raise _refused(path, f"it is of format {plain(state.get('format'), 20)}, and this release reads {_FORMAT}")
+    return state
+
+
+def _refused(path: str, why: str) -> Failure:
+    return Failure(
+        "bad_request", f"The state '{path}' of a sweep cannot be read: {plain(why, 200)}; name the state.json of one."
+    )
+
+
 def points_of(state: t.Mapping[str, t.Any], directory: str) -> list[Point]:
     """The points of a sweep's state, in its order.
 
@@ -83,7 +110,7 @@ def points_of(state: t.Mapping[str, t.Any], directory: str) -> list[Point]:
 
 def _point(entry: t.Mapping[str, t.Any], by_name: t.Mapping[str, t.Mapping[str, t.Any]], directory: str) -> Point:
     measured = _origin(entry, by_name)
-    runs = [run for run in measured.get("runs") or [] if isinstance(run, dict)]
+    runs = [run for run in _list(measured.get("runs")) if isinstance(run, dict)]
     status = measured.get("status")
     overrides = mapping(entry.get("overrides"))
     argv = entry.get("argv")
