@@ -10,8 +10,6 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-from ansible_collections.llmops.sglang.plugins.module_utils._speculative import ALGORITHMS
-
 ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
 PROOF = {"preset": ["dflash"], "preset_fields": {"compact_cache": True, "draft_window_size": 2048}}
 NOTHING = {"preset": [], "preset_fields": {}}
@@ -63,26 +61,16 @@ def test_an_empty_preset_asks_only_what_the_inventory_asks():
     assert options(**written(PROOF), server_journal=journal) == {**journal, **NOTHING}
 
 
-@pytest.mark.parametrize("algorithm", ["EAGLE3", "dspark", None])
-def test_where_the_unit_is_somebody_else_s_no_window_is_asked_without_dflash(algorithm):
-    assert options(server_speculative={"algorithm": algorithm, "draft_window_size": 8}) == NOTHING
+@pytest.mark.parametrize("proof", [PROOF, NOTHING])
+def test_where_the_unit_is_somebody_else_s_its_command_line_is_asked(proof):
+    running = {"server_running_info": {"journal_proof": proof}}
+    assert options(**running) == proof
+    # The inventory's own word is compared with that command line by server_info.
+    assert options(**running, server_speculative={"algorithm": "DFLASH", "draft_window_size": 8}) == proof
+    assert options(**running, **written(PROOF)) == PROOF
+    # One that failed says nothing.
+    assert options(**running, server_unit_written={"failed": True, "msg": "no"}) == proof
 
 
-@pytest.mark.parametrize(
-    ("speculative", "fields"),
-    [
-        ({}, {}),
-        ({"draft_window_size": 2048}, {"compact_cache": True, "draft_window_size": 2048}),
-        ({"draft_window_size": "2048"}, {"compact_cache": True, "draft_window_size": 2048}),
-        ({"draft_window_size": "trained"}, {"compact_cache": True, "draft_window_size": {"min": 1}}),
-    ],
-)
-@pytest.mark.parametrize("algorithm", ["dflash", "DDTREE"])
-def test_where_the_unit_is_somebody_else_s_the_window_of_the_inventory_is_asked(algorithm, speculative, fields):
-    asked = options(server_speculative={"algorithm": algorithm, **speculative})
-    assert asked == {"preset": ["dflash"], "preset_fields": fields}
-
-
-def test_the_role_knows_every_algorithm_that_logs_no_window():
-    names = DataLoader().load_from_file(str(ROLE / "vars" / "main.yml"))["server_other_algorithms"]
-    assert set(names) == set(ALGORITHMS) - {"DFLASH"}
+def test_before_anything_is_known_only_the_inventory_asks():
+    assert options(server_journal={"must_not_match": ["x"]}) == {"must_not_match": ["x"], **NOTHING}

@@ -345,6 +345,14 @@ def test_check_mode_tells_and_writes_nothing(host):
     assert sorted((p, p.lstat().st_mtime_ns) for p in host.state.rglob("*")) == kept
 
 
+def test_a_unit_that_is_not_there_is_nothing_to_keep(host):
+    with pytest.raises(Failure, match="There is no unit") as told:
+        host.history().recorded(True, "")
+    assert told.value.failure_class == "no_such_unit"
+    # A task before this one may only have said that it would write it.
+    assert host.history(True).recorded(True, "")["changed"]
+
+
 def test_taken_away_is_all_of_this_unit_and_nothing_else(host):
     host.old()
     host.history().recorded(True, "x")
