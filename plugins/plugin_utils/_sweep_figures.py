@@ -24,6 +24,8 @@ FIGURE_NAMES = ("points", "pareto", "acceptance")
 _LONGEST_NAME = 28
 _LONGEST_VALUE = 12
 _LONGEST_UNIT = 56
+_LONGEST_LABEL = 40
+_MOST_PARAMETERS = 4
 _MOST_BARS = 60
 _MOST_VALUES = 24
 _DRAWN = 1e12
@@ -78,7 +80,7 @@ def _heat_map(decision: Decision, objective: Objective, names: t.Sequence[str]) 
         return None
     titles = [[value_name(value) for value in values[name].values()] for name in (across, up)]
     title = f"Objective by {plain(across, _LONGEST_NAME)} and {plain(up, _LONGEST_NAME)}"
-    axes = [plain(name, 60) for name in (across, up)]
+    axes = [plain(across, _LONGEST_LABEL), plain(up, _LONGEST_NAME)]
     plot = HeatMap("points", title, *axes, *titles, places, _unit(objective), objective.highest)
     told = ["Brighter is better; the winner is framed.", "Hatched places have no figure."]
     told += ["Empty places are not in the sweep."] if _gaps(values, places) else []
@@ -116,18 +118,26 @@ def _bars(decision: Decision, objective: Objective, parameter: t.Optional[str]) 
     own = [one for one in decision.judged if not one.point.same_as]
     shown = sorted(own, key=by_value if parameter else by_rank)[:_MOST_BARS]
     numbers = {id(one): place for place, one in enumerate(decision.judged, 1)}
+    by = [parameter] if parameter else _told_apart_by(own)
     names = [
-        value_name(one.point.parameters.get(parameter))
-        if parameter and one.point.kind not in _KINDS
+        ", ".join(value_name(one.point.parameters.get(name)) for name in by)
+        if by and one.point.kind not in _KINDS
         else f"{numbers[id(one)]}: {plain(one.point.name, _LONGEST_NAME)}"
         for one in shown
     ]
     title = f"Objective by {plain(parameter, _LONGEST_NAME)}" if parameter else "Objective of all points"
     places = [_place(one, decision, " ") for one in shown]
-    plot = Bars("points", title, _unit(objective), plain(parameter, 60) if parameter else "", names, places)
+    plot = Bars("points", title, _unit(objective), plain(", ".join(by), _LONGEST_LABEL), names, places)
     note = f"The winner is filled, baselines are hatched. {_NUMBERS} {_star(decision)}"
     left = len(own) - len(shown)
     return Figure("points", title, plot, note + (f" {left} more are in the table." if left else ""))
+
+
+def _told_apart_by(judged: t.Sequence[Judged]) -> list[str]:
+    """The parameters that say more than the names do, which are alike where they are cut; none where the names do."""
+    names = [plain(one.point.name, _LONGEST_NAME) for one in judged]
+    varying = varied([one.point for one in judged])
+    return varying if len(set(names)) < len(names) and len(varying) <= _MOST_PARAMETERS else []
 
 
 def _place(one: Judged, decision: Decision, between: str) -> Place:
@@ -168,7 +178,7 @@ def _pareto(decision: Decision) -> Figure:
         return Figure(name, title, None, "No point has a valid cell with a known number of streams in all contexts.")
     front = pareto(marks)
     shown = [mark if mark in front else Mark(mark.x, mark.y, "", mark.kind) for mark in marks]
-    best = dict.fromkeys(f"{numbers[mark][0]} {plain(numbers[mark][1], 40)}" for mark in front)
+    best = dict.fromkeys(f"{numbers[mark][0]} {plain(numbers[mark][1], 80)}" for mark in front)
     over = "Geometric means over the contexts. " if len(contexts) > 1 else ""
     note = (
         f"One mark for each point and concurrency. {over}No mark beats those of the front in both: {', '.join(best)}."
