@@ -24,7 +24,7 @@ _CELL = (
     ("reasons", (list,)),
 )
 _WILDCARDS = frozenset("*?[")
-_LARGEST = 1e15
+_LEAST, _LARGEST = 1e-15, 1e15
 Record = t.Dict[str, t.Any]
 
 
@@ -103,7 +103,7 @@ def _refused(what: str, remedy: str) -> Failure:
 
 def usable_number(value: t.Any) -> bool:
     """Whether *value* is a figure that can be compared: a number above 0 that some server might reach."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _LARGEST
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and _LEAST < value < _LARGEST
 
 
 def mapping(value: t.Any) -> t.Mapping[str, t.Any]:

@@ -130,7 +130,8 @@ def _by_concurrency(cells: t.Sequence[t.Mapping[str, t.Any]]) -> list[dict[str, 
     for concurrency in dict.fromkeys(cell["concurrency"] for cell in cells):
         own = [cell for cell in cells if cell["concurrency"] == concurrency]
         figures = {
-            name: geometric_mean([cell[name] for cell in own if cell[name] is not None])
+            # What rounds to nothing has no logarithm either.
+            name: geometric_mean([cell[name] for cell in own if cell[name]])
             for name in ("speedup", "baseline_acceptance", "candidate_acceptance")
         }
         found.append({"concurrency": concurrency, **{name: _rounded(one) for name, one in figures.items()}})
@@ -161,12 +162,17 @@ def _answers_unlike(baseline: Side, candidate: Side) -> t.Iterator[str]:
     for key in baseline.cells:
         if key not in candidate.cells:
             continue
-        lengths = [_median(side.answer_tokens(key)) for side in (baseline, candidate)]
-        if None not in lengths and abs(lengths[1] / lengths[0] - 1) > _LENGTHS_ALIKE:
-            yield f"{title_of(key)}: answers of {lengths[0]:g} and {lengths[1]:g} tokens are not the same work"
-        accepted = [_median(side.acceptance(key)) for side in (baseline, candidate)]
-        if None not in accepted and accepted[1] / accepted[0] < 1 - _ACCEPTANCE_REPRODUCES:
-            yield f"{title_of(key)}: the acceptance length fell from {accepted[0]:g} to {accepted[1]:g}"
+        # Not rounded: a figure above 0 must stay above 0, since it divides.
+        lengths = [side.answer_tokens(key) for side in (baseline, candidate)]
+        if all(lengths):
+            before, after = map(statistics.median, lengths)
+            if abs(after / before - 1) > _LENGTHS_ALIKE:
+                yield f"{title_of(key)}: answers of {before:.6g} and {after:.6g} tokens are not the same work"
+        accepted = [side.acceptance(key) for side in (baseline, candidate)]
+        if all(accepted):
+            before, after = map(statistics.median, accepted)
+            if after / before < 1 - _ACCEPTANCE_REPRODUCES:
+                yield f"{title_of(key)}: the acceptance length fell from {before:.6g} to {after:.6g}"
 
 
 def _probability(judged: verdicts.Judgement) -> t.Optional[float]:

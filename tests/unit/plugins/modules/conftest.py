@@ -29,6 +29,23 @@ def run_module(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture
+def compared(tmp_path, run_module):
+    """Compare records, or paths, given for each side; returns the result of benchmark_compare."""
+    # A conftest is read before ansible-core's loader of collections is in place.
+    from ansible_collections.llmops.sglang.plugins.modules import benchmark_compare
+    from ansible_collections.llmops.sglang.tests.unit.compared_records import write
+
+    def paths(side):
+        return [one if isinstance(one, str) else write(tmp_path, one)[0] for one in side]
+
+    def call(baseline, candidate, check=False, **options):
+        args = {"baseline": paths(baseline), "candidate": paths(candidate), **options}
+        return run_module(benchmark_compare, args, check)
+
+    return call
+
+
+@pytest.fixture
 def run_server_unit(tmp_path, run_module):
     """Run server_unit for a server of 0.5.15 below the test's directory; returns its result."""
     # A conftest is read before ansible-core's loader of collections is in place.
