@@ -9,9 +9,12 @@ import glob
 import os
 import typing as t
 
+from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog, InvocationReader
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import burst_of
+from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import Journal
+from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, parse_properties
 
@@ -23,86 +26,128 @@ _INFO = 6
 _SERVER_LEVELS = ["debug", "info", "warning", "error", "critical"]
 
 
-def incompleteness(log: InvocationLog, settings: t.Mapping[str, str]) -> Reason:
+def incompleteness(log: InvocationLog, settings: t.Mapping[str, str], running: bool = True) -> Reason:
     """The failure class that forbids conclusions from what is not in *log*, and the sentence that says why.
 
     :arg settings: the unit's output settings, see :func:`output_settings`; empty for exported journals.
+    :arg running: whether the invocation's process runs, so that the settings are its own. Those of now may keep an older
+        one's lines from being missed, never the other way round: see :func:`level_was_hidden`.
     """
-    unit = log.unit
     if log.not_allowed and not log.service_entries:
         return (
             "no_permission",
-            f"The journal of '{unit}' cannot be read by this user: {log.complaint or 'journalctl gave no row'}; become root or "
+            f"The journal of '{log.unit}' cannot be read by this user: {log.complaint or 'journalctl gave no row'}; become root or "
             "join the group systemd-journal.",
         )
-    elsewhere = _output_elsewhere(settings)
-    if elsewhere:
-        return (
-            "output_elsewhere",
-            f"The output of '{unit}' does not go to the journal ({elsewhere}): take that setting out of the unit.",
-        )
-    level = settings.get("LogLevelMax", "")
-    if level in _LEVELS or level.isdigit():
-        number = _LEVELS.index(level) if level in _LEVELS else int(level)
-        if number < _level_of_output(settings):
-            return (
-                "log_level_hidden",
-                f"Lines of level info of '{unit}' are kept out of the journal (the level is {level}, by LogLevelMax= of the unit, or "
-                "of the user's manager, or by MaxLevelStore= of journald): raise it to info.",
-            )
+    reason = _kept_out(log, settings, running)
+    if reason[0]:
+        return reason
     incomplete = log.incomplete
     if incomplete == "no_entries":
         return incomplete, _no_entries_sentence(log)
     if incomplete == "message_withheld":
         return (
             incomplete,
-            f"journalctl withheld the text of {log.withheld + log.unreadable} rows of '{unit}': nothing can be said of what is absent.",
+            f"journalctl withheld the text of {log.withheld + log.unreadable} rows of '{log.unit}': nothing can be said of what is "
+            "absent; see what 'journalctl --all' says of them.",
         )
     if incomplete == "rate_limited" or (not incomplete and _burst_reached(log, settings)):
-        lost = (
-            f"{log.suppressed} messages" if log.suppressed else "an unknown number of messages, its burst is used up,"
-        )
+        suppressed = log.suppressed + log.suppressed_late
+        lost = f"{suppressed} messages" if suppressed else "an unknown number of messages, its burst is used up,"
         return (
             "rate_limited",
-            f"journald suppressed {lost} of '{unit}': raise LogRateLimitBurst in the unit and restart it.",
+            f"journald suppressed {lost} of '{log.unit}': raise LogRateLimitBurst in the unit and restart it.",
         )
-    if incomplete == "log_truncated" and log.unread:
+    return (incomplete, _truncated_sentence(log)) if incomplete else COMPLETE
+
+
+def _kept_out(log: InvocationLog, settings: t.Mapping[str, str], running: bool) -> Reason:
+    """What the unit's *settings* keep from the journal."""
+    elsewhere = _output_elsewhere(settings)
+    if elsewhere and not running:
         return (
-            incomplete,
-            f"journalctl did not read all of the journal, and rows of '{unit}' may be missing ({log.unread}): mend that, or move "
-            "the broken file away.",
+            "output_elsewhere",
+            f"The unit '{log.unit}' has {elsewhere} now, and where the output of invocation {log.invocation_id} went nobody can "
+            "tell any more: take that setting out of the unit, and ask for what is there.",
         )
-    if incomplete == "log_truncated" and log.covers_start:
+    if elsewhere:
         return (
-            incomplete,
-            f"journald was restarted {log.journald_restarts} times since invocation {log.invocation_id} of '{unit}' began, and rows "
-            "of that time may be lost: restart the unit to be sure.",
+            "output_elsewhere",
+            f"The output of '{log.unit}' does not go to the journal ({elsewhere}): take that setting out of the unit.",
         )
-    if incomplete == "log_truncated":
+    if settings.get("LogFilterPatterns"):
         return (
-            incomplete,
-            f"The start of invocation {log.invocation_id} of '{unit}' is no longer in the journal (rotated, vacuumed or lost): "
-            "restart the unit, or keep more journal.",
+            "output_elsewhere",
+            f"Lines of '{log.unit}' are kept out of the journal by its LogFilterPatterns=: take that setting out of the unit, and "
+            "restart it.",
         )
+    level = settings.get("LogLevelMax", "")
+    if running and (level in _LEVELS or level.isdigit()):
+        number = _LEVELS.index(level) if level in _LEVELS else int(level)
+        if number < _level_of_output(settings):
+            return "log_level_hidden", _level_sentence(log, f"the level is {level}, by")
     return COMPLETE
 
 
+def level_was_hidden(journal: Journal, log: InvocationLog) -> Reason:
+    """``log_level_hidden`` where rows of an invocation whose settings nobody knows any more all are above level info."""
+    own = journal.own_matches(log.unit, log.invocation_id)
+    above, of_info = ([f"PRIORITY={level}" for level in levels] for levels in (range(_INFO), (_INFO, _INFO + 1)))
+    if not journal.first([*own, *above])[0] or journal.first([*own, *of_info])[0]:
+        return COMPLETE
+    return "log_level_hidden", _level_sentence(log, "not one is there; this may be")
+
+
+def _level_sentence(log: InvocationLog, why: str) -> str:
+    return (
+        f"Lines of level info of '{log.unit}' are kept out of the journal ({why} LogLevelMax= of the unit, or of the user's "
+        "manager, or by MaxLevelStore= of journald): raise it to info."
+    )
+
+
+def _truncated_sentence(log: InvocationLog) -> str:
+    if log.unread:
+        return (
+            f"journalctl did not read all of the journal, and rows of '{log.unit}' may be missing ({log.unread}): mend that, or move "
+            "a broken file away, and give all files of the host."
+        )
+    if log.covers_start and log.journald_restarts:
+        return (
+            f"journald was restarted {log.journald_restarts} times since invocation {log.invocation_id} of '{log.unit}' began, and rows "
+            "of that time may be lost: restart the unit to be sure."
+        )
+    if log.covers_start:
+        return (
+            f"The host went down while invocation {log.invocation_id} of '{log.unit}' ran, and what it said last may be lost: ask for "
+            "one that ended."
+        )
+    return (
+        f"The start of invocation {log.invocation_id} of '{log.unit}' is no longer in the journal (rotated, vacuumed or lost): "
+        "restart the unit, or keep more journal."
+    )
+
+
 def diverted(log: InvocationLog, state: UnitState, proc: str = "/proc") -> Reason:
-    """``output_elsewhere`` where the main process has another output than the journal, whatever its unit says (now)."""
+    """``output_elsewhere`` where the server has another output than the journal, whatever its unit says (now).
+
+    A start script may give it one that is not its own.
+    """
     if not state.running or state.invocation_id != log.invocation_id:
         return COMPLETE
-    for number, name in ((1, "standard output"), (2, "standard error")):
-        try:
-            target = os.readlink(f"{proc}/{state.main_pid}/fd/{number}")
-        except OSError:
-            continue
-        # Sockets and pipes have no path. A daemon often lets go of what it does not use.
-        if target.startswith("/") and not (target == "/dev/null" and log.speaks_itself):
-            return (
-                "output_elsewhere",
-                f"The {name} of process {state.main_pid} of '{log.unit}' does not go to the journal but to '{target}': take that "
-                "out of what the unit runs, and restart it.",
-            )
+    others = [pid for pid in members(state.control_group) if read_launch(read_argv(pid, proc) or []).found]
+    for pid in (state.main_pid, *others):
+        for number, name in ((1, "standard output"), (2, "standard error")):
+            try:
+                target = os.readlink(f"{proc}/{pid}/fd/{number}")
+            except OSError:
+                continue
+            # Sockets and pipes have no path. A daemon often lets go of what it does not use.
+            if target.startswith("/") and not (target == "/dev/null" and log.speaks_itself):
+                return (
+                    "output_elsewhere",
+                    f"The {name} of process {pid} of '{log.unit}' does not go to the journal but to '{target}': take that "
+                    "out of what the unit runs, and restart it.",
+                )
     return COMPLETE
 
 
@@ -113,7 +158,10 @@ def output_settings(manager: Manager, name: str, masked: bool = False) -> dict[s
     """
     if masked:
         return {"LogRateLimitBurst": "0"}
-    wanted = "User,StandardOutput,StandardError,LogLevelMax,SyslogLevel,LogNamespace,LogRateLimitIntervalUSec,LogRateLimitBurst"
+    wanted = (
+        "Id,User,StandardOutput,StandardError,LogLevelMax,SyslogLevel,LogNamespace,LogRateLimitIntervalUSec,LogRateLimitBurst,"
+        "LogFilterPatterns"
+    )
     dummy, out, dummy2 = manager.systemctl("show", "--no-pager", f"--property={wanted}", "--", name, check=False)
     return parse_properties(out)
 
@@ -193,6 +241,11 @@ def _level_of_output(settings: t.Mapping[str, str]) -> int:
 
 
 def _no_entries_sentence(log: InvocationLog) -> str:
+    if log.service_entries:
+        return (
+            f"The service '{log.unit}' has not written a single row since the manager said that it has started (what came before may be "
+            "of ExecStartPre=): see whether it runs, and where its output goes."
+        )
     start = "" if log.covers_start else ", and the manager's row about its start is not there either"
     said = f" ({log.complaint})" if log.complaint else ""
     if log.wrongly_stamped:
@@ -212,4 +265,4 @@ def _burst_reached(log: InvocationLog, settings: t.Mapping[str, str]) -> bool:
     journald says how many it suppressed only with the first message after the interval; until then the sole sign is that
     the unit has used up what it may write in one, the invocation before this one included.
     """
-    return bool(settings) and log.recent.count + log.recent_before >= burst_of(settings)
+    return not log.spoken_since and log.recent.count + log.recent_before >= burst_of(settings)

@@ -118,6 +118,12 @@ class Expectation:
             self.feed(line, blocks.get(place) if blocks else None)
 
     @property
+    def rests_on_absence(self) -> bool:
+        """Whether it holds only because lines are not there."""
+        bounded = self.forbidden or self.count is not None or self.max_count is not None
+        return bounded or self.min_count == 0 or self.occurrence in ("first", "last")
+
+    @property
     def unfinished(self) -> bool:
         """Whether the line that the result shows is of a traceback whose exception is not there yet."""
         match = self._decisive()

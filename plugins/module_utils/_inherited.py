@@ -88,7 +88,7 @@ def credential_differences(pairs: t.Iterable[tuple[str, str]], directory: str, s
     for name, source in pairs:
         if not os.path.isabs(source) or not os.path.isfile(source):
             continue
-        now, then = _bytes(source), _bytes(os.path.join(directory, name))
+        now, then = read_bytes(source), read_bytes(os.path.join(directory, name))
         if now is None or then is None:
             changed = started_at > 0 and os.stat(source).st_ctime > started_at
         else:
@@ -98,7 +98,8 @@ def credential_differences(pairs: t.Iterable[tuple[str, str]], directory: str, s
     return found
 
 
-def _bytes(path: str) -> t.Optional[bytes]:
+def read_bytes(path: str) -> t.Optional[bytes]:
+    """What the file at *path* holds, or ``None`` where it is gone or cannot be read."""
     try:
         with open(path, "rb") as handle:
             return handle.read()

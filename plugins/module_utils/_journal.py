@@ -12,6 +12,8 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import RecentRows
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_course import Course
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_left_over import LeftOver
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line, LineAssembler, number
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import (
     JOURNALD_STARTED,
@@ -28,9 +30,9 @@ if t.TYPE_CHECKING:
 LONGEST_SHOWN = 4096
 
 _SUPPRESSED_TEXT = re.compile(r"Suppressed (\d+) messages from (\S+)")
+# Anybody may write a row with that MESSAGE_ID; only journald's own have that transport.
+_NOTICES = ("_TRANSPORT=driver", f"MESSAGE_ID={SUPPRESSED}")
 _NOT_ALLOWED = ("not seeing messages", "insufficient permissions", "permission denied")
-# cgroup.c and unit.c, 239 to 258.
-_LEFT_OVER = re.compile(r": Found left-over process (\d+) \(")
 # Of a journal file that is broken, too new, or cannot be opened (journalctl.c).
 _IGNORED = ("ignoring file", "failed to iterate through journal", "failed to get data")
 _ERRORS = ("failed to ", "cannot ", "no such file")
@@ -63,10 +65,17 @@ class InvocationLog:
     first_entry_us: int = 0
     first_cursor: str = ""
     first_own_cursor: str = ""
-    covers_start: bool = False
+    # Whether the first rows of a file or namespace with rows of it are gone, although the manager's row is there.
+    lost_start: bool = False
     # Whether its first row is the one that says that it begins.
     begins: bool = False
     suppressed: int = 0
+    # By a notice that journald wrote only when a younger invocation spoke.
+    suppressed_late: int = 0
+    # Whether the unit could write a row after this invocation: journald then had told what it suppressed of it.
+    spoken_since: bool = False
+    # The first row of a younger invocation.
+    younger_cursor: str = ""
     journald_restarts: int = 0
     journald_restarted_us: int = 0
     withheld: int = 0
@@ -77,6 +86,18 @@ class InvocationLog:
     not_allowed: bool = False
     # Whether it also wrote to journald itself, or by syslog(3): what becomes of its standard output is then its own affair.
     speaks_itself: bool = False
+    course: Course = field(default_factory=Course)
+    # Whether the host went down while it ran: what was not on the disk by then is lost.
+    cut_off: bool = False
+
+    @property
+    def boot(self) -> str:
+        """That of its first row."""
+        return self.first_cursor.partition(";b=")[2].partition(";")[0]
+
+    @property
+    def covers_start(self) -> bool:
+        return self.course.covers_start and not self.lost_start
 
     @property
     def incomplete(self) -> str:
@@ -84,9 +105,11 @@ class InvocationLog:
             return "no_permission" if self.not_allowed else "no_entries"
         if self.withheld or self.unreadable:
             return "message_withheld"
-        if self.suppressed:
+        if self.suppressed or self.suppressed_late:
             return "rate_limited"
-        whole = self.covers_start and not self.journald_restarts and not self.unread
+        whole = self.covers_start and not (self.journald_restarts or self.unread or self.cut_off)
+        if whole and self.course.silent:
+            return "no_entries"
         return "" if whole else "log_truncated"
 
     @property
@@ -114,8 +137,7 @@ class InvocationReader:
         self._cursor = ""
         # Whether the manager has started a younger invocation: what names none is about that one then.
         self._younger = False
-        # Processes (and outputs) of an older invocation that were still there when this one began.
-        self._left_over: set[t.Any] = set()
+        self._left_over = LeftOver(journal, invocation_id)
 
     def read(self) -> None:
         """Read what is new of the invocation."""
@@ -135,9 +157,26 @@ class InvocationReader:
             self.log.suppressed = self.log.wrongly_stamped = self.log.unattributed_count = 0
             self.log.unattributed.clear()
             self._note(*self.journal.each(self._take_aside, self._matches(), "--lines=1000"))
+        elif self.log.younger_cursor:
+            self._look_behind()
         for line in self._service.flush():
             self._hand_on(line, self.log.lines)
         self._take_strays(self._stray.flush())
+
+    def _look_behind(self) -> None:
+        """Find the notice about this invocation that journald writes before the first row of a later one."""
+        log = self.log
+        log.suppressed_late, log.spoken_since = 0, False
+
+        def take(row: Row) -> bool:
+            if row.get("_SYSTEMD_INVOCATION_ID") != log.invocation_id and self.journal.unit_of(row) == log.unit:
+                log.spoken_since = True
+            elif self._names_unit(row) and row.get("OBJECT_SYSTEMD_INVOCATION_ID") != log.invocation_id:
+                log.suppressed_late += self._dropped(row)
+            return log.spoken_since
+
+        matches = [*_NOTICES, "+", *self.journal.unit_matches(log.unit)]
+        self.journal.each(take, matches, f"--cursor={log.younger_cursor}")
 
     def last(self, rows: int) -> list[Line]:
         """The lines of the invocation's last *rows*, and nothing else of it."""
@@ -167,13 +206,13 @@ class InvocationReader:
 
     def _matches(self) -> list[str]:
         log, journal = self.log, self.journal
-        # Anybody may write a row with that MESSAGE_ID; only journald's own have that transport.
-        notices = ["+", "_TRANSPORT=driver", f"MESSAGE_ID={SUPPRESSED}"]
+        notices = ["+", *_NOTICES]
+        restarts = f"MESSAGE_ID={JOURNALD_STARTED}"
         if log.invocation_id == "any":
-            return [*journal.unit_matches(log.unit), "+", *journal.manager_matches(log.unit), *notices]
+            return [*journal.unit_matches(log.unit), "+", *journal.manager_matches(log.unit), *notices, restarts]
         matches = [*journal.invocation_matches(log.invocation_id), *notices]
         if not self._younger:
-            matches += [f"MESSAGE_ID={JOURNALD_STARTED}"]
+            matches += [restarts]
             matches += ["+", *journal.unit_matches(log.unit), "+", *journal.start_matches(log.unit)]
         return matches
 
@@ -184,7 +223,7 @@ class InvocationReader:
         if invocation == wanted or (wanted == "any" and invocation):
             writer = self.journal.unit_of(row)
             if writer in ("", log.unit):
-                if self._is_left_over(row):
+                if self._left_over.wrote(row):
                     self._take_strays(self._stray.feed(row))
                 else:
                     self._take_own(row)
@@ -196,27 +235,20 @@ class InvocationReader:
         if unit != log.unit or not about:
             self._take_aside(row)
         elif wanted in (about, "any"):
-            log.covers_start = log.covers_start or (
-                self.journal.is_start(row) and (wanted != "any" or not log.service_entries)
-            )
             log.begins = log.begins or (not log.service_entries and self.journal.is_begin(row))
+            log.course.manager_says(self.journal, row, about)
             self._count(row)
             for line in self._manager.feed(row):
-                self._left_over.update(_LEFT_OVER.findall(line.text))
+                self._left_over.note(line.text)
                 self._hand_on(line, log.manager_lines)
         else:
-            self._younger = self._younger or self.journal.is_start(row)
-
-    def _is_left_over(self, row: Row) -> bool:
-        """Whether a process of an older invocation wrote *row*: journald gives it the one that its unit has now."""
-        stream = f"stream {row.get('_STREAM_ID')}"
-        if row.get("_PID") in self._left_over and "_STREAM_ID" in row:
-            # What that process has started since writes to the same output.
-            self._left_over.add(stream)
-        return bool(self._left_over) and not self._left_over.isdisjoint((stream, row.get("_PID")))
+            if self.journal.is_start(row) and not self._younger:
+                self._younger = True
+                log.younger_cursor = str(row.get("__CURSOR") or "")
 
     def _take_own(self, row: Row) -> None:
         log = self.log
+        log.course.service_says(row)
         log.service_entries += 1
         log.speaks_itself = log.speaks_itself or "_STREAM_ID" not in row
         self._count(row)
@@ -241,20 +273,27 @@ class InvocationReader:
         if "__CURSOR" not in row:
             log.unreadable += 1
         elif self._names_unit(row):
-            if row.get("OBJECT_SYSTEMD_INVOCATION_ID") == log.invocation_id or not self._younger:
+            if log.course.is_of_boot(row) and (
+                row.get("OBJECT_SYSTEMD_INVOCATION_ID") == log.invocation_id or not self._younger
+            ):
                 log.suppressed += self._dropped(row)
         elif row.get("MESSAGE_ID") == JOURNALD_STARTED and self.journal.unit_of(row) != log.unit:
-            # A namespace's journald is started by the first one that writes into it.
-            first = not log.service_entries and self.journal.unit_of(row).startswith("systemd-journald@")
-            if not self._younger and self._cursor and not first:
-                log.journald_restarts += 1
-                log.journald_restarted_us = log.journald_restarted_us or number(row, "__MONOTONIC_TIMESTAMP")
+            self._note_journald(row)
         elif self.journal.unit_of(row) != log.unit or self._younger:
             return
         elif not invocation:
             self._take_strays(self._stray.feed(row))
         elif self.journal.user and invocation != log.invocation_id:
             log.wrongly_stamped += 1
+
+    def _note_journald(self, row: Row) -> None:
+        """journald says that it has started: what was on its way to the one before is lost."""
+        log = self.log
+        # A namespace's journald is started by the first one that writes into it.
+        first = not log.service_entries and self.journal.unit_of(row).startswith("systemd-journald@")
+        if not self._younger and log.course.journald_says(row) and not first:
+            log.journald_restarts += 1
+            log.journald_restarted_us = log.journald_restarted_us or number(row, "__MONOTONIC_TIMESTAMP")
 
     def _take_strays(self, lines: t.Sequence[Line]) -> None:
         for line in lines:

@@ -11,35 +11,17 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _journal_result
-from ansible_collections.llmops.sglang.plugins.module_utils._completeness import (
-    Reason,
-    diverted,
-    hidden_by_server,
-    hides,
-    incompleteness,
-    journal_is_unreadable,
-    output_settings,
-    rows_are_gone,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils._completeness import hides, output_settings
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation, Verdict, compile_pattern
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationReader
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import RecentRows, burst_of, interval_of
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_gaps import (
-    begin_is_gone,
-    first_rows_are_gone,
-    owner_of_file,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import RecentRows, interval_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_presets import preset_expectations
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line, number
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_traceback import Tracebacks
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_wholeness import Wholeness
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import CommandRunner, Journal
-from ansible_collections.llmops.sglang.plugins.module_utils._journald import (
-    notice_restart,
-    unreadable_files,
-    users_burst,
-    with_journalds_own,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils._journald import with_journalds_own
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, plain_invocation_id
 from ansible_collections.llmops.sglang.plugins.module_utils._time_limit import TimeLimitExceeded, cpu_time_limit
@@ -123,8 +105,8 @@ class Assertion:
         self.manager = None if self.exported else Manager(run_command, question.scope)
         self._runner = self.manager or CommandRunner(run_command, question.scope)
         self.settings: dict[str, str] = {}
-        self._began_us = 0
         self.reader: t.Optional[InvocationReader] = None
+        self._whole: t.Optional[Wholeness] = None
 
     def run(self) -> dict[str, t.Any]:
         """The result keys; ``failure_class`` is empty where everything holds.
@@ -146,8 +128,9 @@ class Assertion:
         invocation_id = self._resolve(journal, state)
         self.reader = InvocationReader(journal, self.unit, invocation_id, sink=self._take)
         self.reader.log.recent = RecentRows(interval_of(self.settings))
+        self._whole = Wholeness(self.manager, self.reader, self.settings, self.question.directory)
         if state and self._is(state, invocation_id):
-            self._began_us = number(state.properties, "InactiveExitTimestampMonotonic")
+            self._whole.began_us = number(state.properties, "InactiveExitTimestampMonotonic")
         verdicts, ended = self._watch(journal, invocation_id)
         log = self.reader.log
         asked_by_id = self.question.invocation not in ("current", "previous")
@@ -155,14 +138,16 @@ class Assertion:
             if self.manager and state and not state.exists:
                 raise self.manager.no_such_unit(state)
             raise self._unknown_invocation()
-        return _journal_result.compose(log, self.expectations, verdicts, self.mask, ended)
+        absent = any(expectation.rests_on_absence for expectation in self.expectations)
+        assumed = self._whole.assumed if absent else ""
+        return _journal_result.compose(log, self.expectations, verdicts, self.mask, ended, assumed)
 
     def _watch(self, journal: Journal, invocation_id: str) -> tuple[list[Verdict], bool]:
         """Look at the journal until the answer is known or the time is over."""
         deadline = self._clock() + self.question.timeout
         next_unit_look = self._clock()
         ended = False
-        journal.sync()
+        self._whole.synced = journal.sync()
         while True:
             looked = self._clock()
             self.reader.read()
@@ -171,7 +156,7 @@ class Assertion:
             now = self._clock()
             last = (
                 now >= deadline
-                or self._unreadable()
+                or self._whole.unreadable
                 or (self.question.end_wait_when_failed and (ended or any(v.final for v in verdicts)))
             )
             known = last or not any(v.failure_class for v in verdicts)
@@ -184,7 +169,7 @@ class Assertion:
                 ended = self._has_ended(self.manager.show(self.unit), invocation_id)
                 if ended and self.question.end_wait_when_failed:
                     # What it said last may still be on its way into the journal.
-                    journal.sync()
+                    self._whole.synced = journal.sync()
                     continue
             # What is written right after a look is seen at the end of the next one.
             left = SEEN_WITHIN - (self._clock() - looked) - (now - looked)
@@ -202,8 +187,8 @@ class Assertion:
         self.reader.finish()
         self._feed()
         log = self.reader.log
-        incomplete, why = self._incompleteness()
-        hidden, because = ("", "") if incomplete else self._hidden()
+        incomplete, why = self._whole.reason()
+        hidden, because = ("", "") if incomplete else self._whole.hidden()
         lost_us = log.journald_restarted_us if incomplete == "log_truncated" and log.covers_start else 0
         verdicts = []
         for expectation in self.expectations:
@@ -216,49 +201,10 @@ class Assertion:
                 verdicts.append(expectation.verdict(incomplete, why))
         return verdicts
 
-    def _unreadable(self) -> bool:
-        """Whether to wait would be in vain because this user cannot read the journal."""
-        log = self.reader.log
-        return not log.service_entries and (log.not_allowed or (bool(self.manager) and journal_is_unreadable(log)))
-
-    def _incompleteness(self) -> Reason:
-        log = self.reader.log
-        journal = self.reader.journal
-        owner = None
-        if self.manager:
-            log.not_allowed = journal_is_unreadable(log)
-            burst = burst_of(self.settings)
-            if log.recent.reaches_back and log.recent.count < burst:
-                most = burst - log.recent.count
-                log.recent_before = journal.rows_before(self.unit, log.first_own_cursor, log.recent.reaches_back, most)
-            if self._runner.scope == "system":
-                owner = owner_of_file(self.settings.get("User", ""))
-            notice_restart(self.manager, log)
-        elif self.question.directory:
-            closed = unreadable_files(self.question.directory)
-            log.unread = log.unread or (f"'{closed[0]}' may not be read by this user" if closed else "")
-        if log.covers_start and log.service_entries:
-            log.covers_start = not (
-                begin_is_gone(journal, log, self._began_us) or first_rows_are_gone(journal, log, owner)
-            )
-        reason = incompleteness(log, self.settings)
-        if reason[0] == "no_entries" and self.manager and not log.entries_scanned:
-            return rows_are_gone(self.manager.show(self.unit), self.reader) or reason
-        if self.manager and not reason[0]:
-            reason = diverted(log, self.manager.show(self.unit))
-        if self.manager and self.manager.scope == "user" and not reason[0]:
-            reason = users_burst(self.manager, journal, log, self.settings)
-        return reason
-
-    def _hidden(self) -> Reason:
-        """The level below which the server itself leaves lines out, and the sentence that says so."""
-        if not self.manager:
-            return "", ""
-        state = self.manager.show(self.unit)
-        return hidden_by_server(self.manager, state, self.reader.log.invocation_id)
-
     def _take(self, line: Line) -> None:
         self._lines.append(line)
+        if line.source == "service" and "server_args=" in line.text:
+            self._whole.told_arguments = True
         self._characters += len(line.text)
         if len(self._lines) >= BATCH_LINES or self._characters >= BATCH_CHARACTERS:
             self._feed()

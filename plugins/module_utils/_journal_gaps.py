@@ -57,23 +57,26 @@ def owner_of_file(user: str) -> t.Optional[int]:
     return uid if _has_own_file(uid) else None
 
 
-def first_rows_are_gone(journal: Journal, log: InvocationLog, owner: t.Optional[int]) -> bool:
+def first_rows_are_gone(
+    journal: Journal, log: InvocationLog, owners: t.Collection[int], ordinary: bool = False
+) -> bool:
     """Whether a row is missing between the first row of the invocation and the first ones of the service itself.
 
-    Rows that others wrote before (``ExecStartPre=+``) stand in the system's file.
+    Rows that others wrote before (``ExecStartPre=+``, or a start script that then becomes another user) stand in the
+    system's file. So everybody who wrote a row of the invocation is looked at.
 
-    :arg owner: who runs the service, where journald keeps a file for him; where he wrote no row, nothing is sure. In exported
-        journals, whose units nobody can ask, everybody who wrote a row of it is looked at.
+    :arg owners: who runs the service, where journald keeps a file for him; where he wrote no row, nothing is sure.
+    :arg ordinary: whether it is an ordinary user who asks: he is not shown each row, and what he is shown is in one file.
     """
     start = place_of(log.first_cursor)
-    if start is None:
+    if start is None or ordinary:
         return False
     # The first row of each, and whether it is in a user's own file.
     cursors: dict[str, bool] = {}
-    for uid in [owner] if owner is not None else journal.users() if journal.elsewhere else ():
+    for uid in sorted({*owners, *(int(word) for word in journal.words_of("_UID") if word.isdigit())}):
         if _has_own_file(uid):
             cursor = journal.first_cursor([*journal.own_matches(log.unit, log.invocation_id), f"_UID={uid}"])[0]
-            if not cursor and uid == owner:
+            if not cursor and uid in owners:
                 return True
             cursors[cursor] = True
     if journal.namespace or journal.elsewhere:

@@ -149,12 +149,6 @@ START_ERROR = (
     ),
 )
 
-# What "dflash" wants to be there; forks print the name of their own algorithm.
-DRAFT_RUNNER_SAMPLE = (
-    "[2026-05-30 08:20:46 TP0] Initialized DDTREE draft runner. attention_backend=triton, model=DFlashDraftModel, "
-    "block_size=8, draft_window_size=2048, compact_cache=True"
-)
-
 PRESETS = {
     "dflash": SETTING_CHANGED,
     "clean_start": START_ERROR + SETTING_CHANGED + DEPRECATED,

@@ -47,12 +47,17 @@ def compose(
     verdicts: t.Sequence[Verdict],
     mask: Mask,
     ended: bool = False,
+    assumed: str = "",
 ) -> dict[str, t.Any]:
-    """The module's result keys, under :data:`LIMIT` bytes as JSON."""
+    """The module's result keys, under :data:`LIMIT` bytes as JSON.
+
+    :arg assumed: on what it rests where all expectations hold, as the rest of a sentence.
+    """
     failed = [verdict for verdict in verdicts if verdict.failure_class]
     said = " ".join(dict.fromkeys(verdict.msg for verdict in failed[:3]))
     if failed and ended:
         said += " The invocation has ended."
+    held = f"All {len(verdicts)} expectations hold in invocation {log.invocation_id} of '{log.unit}'"
     pairs = list(zip(expectations, verdicts))
     if len(pairs) > _MOST_RESULTS:
         pairs = ([pair for pair in pairs if pair[1].failure_class] or pairs)[:_MOST_RESULTS]
@@ -62,12 +67,12 @@ def compose(
         **EMPTY,
         "ok": not failed,
         "failure_class": failed[0].failure_class if failed else "",
-        "msg": said or f"All {len(verdicts)} expectations hold in invocation {log.invocation_id} of '{log.unit}'.",
+        "msg": said or (f"{held}; {assumed}." if assumed else f"{held}."),
         "invocation_id": log.invocation_id if log.invocation_id != "any" else "",
         "entries_scanned": log.entries_scanned,
         "first_entry_at": _utc(log.first_entry_us),
         "covers_start": log.covers_start,
-        "suppressed": log.suppressed,
+        "suppressed": log.suppressed + log.suppressed_late,
         "unattributed": log.unattributed_count,
         "unattributed_lines": [line.text for line in log.unattributed],
         "log_tail": [line.text for line in log.tail if line.text.strip()][-10:] if failed else [],

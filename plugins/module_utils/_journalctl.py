@@ -23,6 +23,15 @@ STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
 STARTED = "39f53479d3a045ac8e11786248231fbf"
 SUPPRESSED = "a596d6fe7bfa4994828e72309e95d61e"
 JOURNALD_STARTED = "f77379a8490b408bbe5f6940505a777b"
+# A unit's process has exited; the unit has ended well, has failed, has stopped.
+ENDED = (
+    "98e322203f7a4ed290d09fe03c09fe15",
+    "7ad2d189f7e94e70a38c781354912448",
+    "d9b373ed55a64feb8242e02dbe79a49c",
+    "9d1aaa27d60140bd96365438aad20286",
+)
+# Seconds that journald gets to write out what it has received; of one that hangs journalctl would wait for ever.
+SYNC_TIME = 60
 
 # Each field that a row has, and each name that it is compared with, costs journalctl time: only what decides is asked for.
 _FIELDS = (
@@ -32,6 +41,8 @@ _FIELDS = (
 _SYSTEM_FIELDS = _FIELDS + "UNIT,INVOCATION_ID"
 _USER_FIELDS = _FIELDS + "USER_UNIT,USER_INVOCATION_ID,_SYSTEMD_USER_UNIT"
 Row = dict[str, t.Any]
+# timeout(1) ends with it where it had to end the command.
+_TIMED_OUT = 124
 
 
 @dataclass
@@ -74,12 +85,18 @@ class Journal:
         runtime = manager.command_environ.get("XDG_RUNTIME_DIR", "")
         self._owner = [f"_SYSTEMD_OWNER_UID={runtime.rpartition('/')[2]}"] if runtime and not self.elsewhere else []
 
-    def sync(self) -> None:
-        """Have journald write out what it has received; needs root, and is harmless where it is refused."""
-        if self.elsewhere:
-            return
+    def sync(self) -> bool:
+        """Have journald write out what it has received; needs root, and is harmless where it is refused.
+
+        False where journald did not do so in :data:`SYNC_TIME`: rows may then be on their way.
+        """
+        answered = True
         for where in [[], [f"--namespace={self.namespace}"]] if self.namespace else [[]]:
-            self._manager.run_command(["journalctl", *where, "--sync"], environ_update=self._manager.command_environ)
+            if not self.elsewhere:
+                words = ["timeout", str(SYNC_TIME), "journalctl", *where, "--sync"]
+                status = self._manager.run_command(words, environ_update=self._manager.command_environ)[0]
+                answered = answered and status != _TIMED_OUT
+        return answered
 
     def each(
         self, take: t.Callable[[Row], t.Optional[bool]], matches: t.Sequence[str], *options: str
@@ -98,8 +115,14 @@ class Journal:
         """Hand the row at *cursor*, then those before it in the whole journal, to *take* until that returns true."""
         self._each(take, [*self._where, "--reverse", f"--cursor={cursor}"])
 
-    def _each(self, take: t.Callable[[Row], t.Optional[bool]], asked: t.Sequence[str]) -> tuple[int, str]:
-        fields = _USER_FIELDS if self.user else _SYSTEM_FIELDS
+    def places(self, take: t.Callable[[Row], t.Optional[bool]], cursor: str, matches: t.Sequence[str] = ()) -> None:
+        """Hand the row at *cursor* and those after it to *take* until that returns true: where they stand, not what they say."""
+        self._each(take, [*self._where, f"--cursor={cursor}", *matches], "_PID")
+
+    def _each(
+        self, take: t.Callable[[Row], t.Optional[bool]], asked: t.Sequence[str], fields: str = ""
+    ) -> tuple[int, str]:
+        fields = fields or (_USER_FIELDS if self.user else _SYSTEM_FIELDS)
         # --all, because a long message may be withheld without it.
         command = ["journalctl", "-o", "export", "--all", "--no-pager", f"--output-fields={fields}"]
         parser = RowParser(take, LONGEST_OUTPUT_LINE)
@@ -113,16 +136,26 @@ class Journal:
         said = self.each(found.append, matches, *options)[1]
         return found, said
 
-    def first_cursor(self, matches: t.Sequence[str]) -> tuple[str, str]:
-        """The place of the oldest row that fits *matches*, empty where none does; and what journalctl said."""
-        found: list[str] = []
+    def first(self, matches: t.Sequence[str]) -> tuple[Row, str]:
+        """The oldest row that fits *matches*, empty where none does; and what journalctl said."""
+        found: list[Row] = []
 
         def take(row: Row) -> bool:
-            found.append(str(row.get("__CURSOR") or ""))
+            found.append(row)
             return True
 
         said = self.each(take, matches)[1]
-        return (found[0] if found else ""), said
+        return (found[0] if found else {}), said
+
+    def first_cursor(self, matches: t.Sequence[str]) -> tuple[str, str]:
+        """The place of that row, and what journalctl said."""
+        row, said = self.first(matches)
+        return str(row.get("__CURSOR") or ""), said
+
+    def headers(self) -> str:
+        """What journalctl tells of each journal file."""
+        words = ["journalctl", *self._where, "--header"]
+        return self._manager.run_command(words, environ_update=self._manager.command_environ)[1]
 
     def invocation_matches(self, invocation_id: str) -> list[str]:
         """Rows of the service, and the rows of its manager about it."""
@@ -188,31 +221,34 @@ class Journal:
         self.each(take, [f"_BOOT_ID={boot_id}"])
         return found[0] if found else bool(self.rows([], "--lines=1", "--quiet")[0])
 
-    def users(self) -> list[int]:
-        """The numbers of all users that wrote a row."""
-        words = ["journalctl", *self._where, "--quiet", "--field=_UID"]
-        out = self._manager.run_command(words, environ_update=self._manager.command_environ)[1]
-        return sorted(int(word) for word in out.split() if word.isdigit())
+    def words_of(self, field: str) -> list[str]:
+        """What all rows have in *field*, each once."""
+        words = ["journalctl", *self._where, "--quiet", f"--field={field}"]
+        return self._manager.run_command(words, environ_update=self._manager.command_environ)[1].split()
 
-    def rows_before(self, unit: str, cursor: str, span_us: int, most: int) -> int:
-        """How many rows *unit* wrote in the *span_us* microseconds before that one of its rows, at most *most*."""
-        found = 0
+    def times_before(self, matches: t.Sequence[str], cursor: str, span_us: int, most: int) -> list[int]:
+        """When the rows that fit *matches* were written in the *span_us* microseconds before that one of them at *cursor*.
+
+        By the host's own clock, the oldest first; only the last *most*.
+        """
+        found: list[int] = []
         first: Row = {}
 
         def take(row: Row) -> bool:
-            nonlocal found
             if not first:
                 first.update(row)
                 return False
             # The clock of another boot tells nothing, and journald has forgotten by then.
+            written = number(row, "__MONOTONIC_TIMESTAMP")
             within = row.get("_BOOT_ID") == first.get("_BOOT_ID") and (
-                number(row, "__MONOTONIC_TIMESTAMP") >= number(first, "__MONOTONIC_TIMESTAMP") - span_us
+                written >= number(first, "__MONOTONIC_TIMESTAMP") - span_us
             )
-            found += within
-            return not within or found >= most
+            if within:
+                found.append(written)
+            return not within or len(found) >= most
 
-        self.backwards(take, cursor, self.unit_matches(unit))
-        return found
+        self.backwards(take, cursor, matches)
+        return found[::-1]
 
     def previous_invocation(self, unit: str, current: str) -> str:
         """The newest invocation of *unit* that is not *current*; empty if the journal knows none."""

@@ -16,7 +16,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._journal import Invo
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import RecentRows, burst_of, interval_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_gaps import place_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import number
-from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import Journal, Row
+from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import Journal
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, parse_properties
 
 _LEVELS = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"]
@@ -32,6 +32,8 @@ _MICROSECONDS = {
     "h": 3_600_000_000,
     "d": 86_400_000_000,
 }
+# Where the manager leaves links with what journald has to know of units.
+UNITS = "/run/systemd/units"
 _OF_USER = "LogLevelMax,LogRateLimitIntervalUSec,LogRateLimitBurst"
 
 
@@ -45,6 +47,14 @@ def with_journalds_own(manager: Manager, settings: t.Mapping[str, str]) -> dict[
         of_all = _show(manager, users_unit(manager), _OF_USER)
         merged.update({key: of_all[key] for key in ("LogRateLimitIntervalUSec", "LogRateLimitBurst") if key in of_all})
         merged["LogLevelMax"] = _lower(merged.get("LogLevelMax", ""), of_all.get("LogLevelMax", ""))
+    else:
+        # What journald goes by is written when a unit starts; what the unit says may be younger than its process.
+        merged["LogLevelMax"] = _lower(
+            merged.get("LogLevelMax", ""), _exported("log-level-max", settings.get("Id", ""))
+        )
+        burst = _exported("log-rate-limit-burst", settings.get("Id", ""))
+        if burst.isdigit() and int(burst):
+            merged["LogRateLimitBurst"] = str(min(int(burst), burst_of(merged)))
     own = _configuration(manager, settings.get("LogNamespace", ""))
     burst, interval = own.get("RateLimitBurst", ""), _microseconds(own.get("RateLimitIntervalSec", ""))
     if merged.get("LogRateLimitBurst", "0") == "0" and burst.isdigit() and int(burst):
@@ -53,6 +63,14 @@ def with_journalds_own(manager: Manager, settings: t.Mapping[str, str]) -> dict[
         merged["LogRateLimitIntervalUSec"] = f"{interval}us"
     merged["LogLevelMax"] = _lower(merged.get("LogLevelMax", ""), own.get("MaxLevelStore", ""))
     return merged
+
+
+def _exported(setting: str, unit: str) -> str:
+    """A setting of *unit* as the system's manager hands it to journald; empty where the unit has none, or does not run."""
+    try:
+        return os.readlink(f"{UNITS}/{setting}:{unit}")
+    except OSError:
+        return ""
 
 
 def users_unit(manager: Manager) -> str:
@@ -70,30 +88,35 @@ def journald_started(manager: Manager, namespace: str = "") -> int:
     return int(started) if started.isdigit() else 0
 
 
-def notice_restart(manager: Manager, log: InvocationLog) -> None:
-    """Note in *log* that journald was restarted since the service's first row: an ordinary user cannot read its row about it."""
+def notice_restart(manager: Manager, log: InvocationLog, namespace: str = "") -> None:
+    """Note in *log* that journald was restarted since the service's first row, where its row about it is not to be seen.
+
+    An ordinary user cannot read that row, and a journald that now stores nothing (``Storage=none``) did not write it.
+    """
     first = place_of(log.first_own_cursor)
-    if manager.scope != "user" or log.journald_restarts or first is None or first.boot != boot_id():
+    if log.journald_restarts or first is None or first.boot != boot_id():
         return
-    started = journald_started(manager)
+    started = journald_started(manager, namespace)
     if started > first.monotonic_us:
         log.journald_restarts, log.journald_restarted_us = 1, started
 
 
 def users_burst(manager: Manager, journal: Journal, log: InvocationLog, settings: t.Mapping[str, str]) -> Reason:
-    """``rate_limited`` where all units of the user together wrote what they may in one interval since the invocation began.
+    """``rate_limited`` where all units of the user together wrote what they may in one interval since the invocation began,
+    or shortly before.
 
     An ordinary user cannot read journald's notice either.
     """
-    recent = RecentRows(interval_of(settings))
-
-    def take(row: Row) -> None:
-        recent.add(number(row, "__MONOTONIC_TIMESTAMP"))
-
+    recent, burst = RecentRows(interval_of(settings)), burst_of(settings)
     unit = users_unit(manager)
+    matches = [f"_SYSTEMD_UNIT={unit}"]
     if log.first_cursor:
-        journal.each(take, [f"_SYSTEMD_UNIT={unit}"], f"--cursor={log.first_cursor}")
-    if recent.most < burst_of(settings):
+        for written in journal.times_before(matches, log.first_cursor, recent.span_us, burst):
+            recent.add(written)
+        journal.each(
+            lambda row: recent.add(number(row, "__MONOTONIC_TIMESTAMP")), matches, f"--cursor={log.first_cursor}"
+        )
+    if recent.most < burst:
         return COMPLETE
     return (
         "rate_limited",

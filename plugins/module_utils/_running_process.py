@@ -19,6 +19,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._inherited import (
     UNIT_FINGERPRINT,
     credential_differences,
     environment_differences,
+    read_bytes,
     taken_away,
     user_differences,
     variables_of,
@@ -48,7 +49,7 @@ class Comparison:
 
 def read_argv(pid: int, proc: str = "/proc") -> t.Optional[list[str]]:
     """The command line of *pid*, or ``None`` where it is gone or cannot be read."""
-    data = _read(f"{proc}/{pid}/cmdline")
+    data = read_bytes(f"{proc}/{pid}/cmdline")
     if not data:
         return None
     return [_text(word) for word in data.rstrip(b"\0").split(b"\0")] if data.rstrip(b"\0") else [""]
@@ -56,7 +57,7 @@ def read_argv(pid: int, proc: str = "/proc") -> t.Optional[list[str]]:
 
 def read_environ(pid: int, proc: str = "/proc") -> t.Optional[dict[str, str]]:
     """The environment that *pid* was started with, or ``None`` where it cannot be read."""
-    data = _read(f"{proc}/{pid}/environ")
+    data = read_bytes(f"{proc}/{pid}/environ")
     if data is None:
         return None
     return dict(_text(word).partition("=")[::2] for word in data.split(b"\0") if b"=" in word)
@@ -64,7 +65,7 @@ def read_environ(pid: int, proc: str = "/proc") -> t.Optional[dict[str, str]]:
 
 def cgroup_of(pid: int, proc: str = "/proc") -> str:
     """The control group of *pid* in systemd's hierarchy (unified, or named on older hosts); empty where unknown."""
-    data = _read(f"{proc}/{pid}/cgroup")
+    data = read_bytes(f"{proc}/{pid}/cgroup")
     if data is None:
         return ""
     paths = dict(_text(line).split(":", 2)[1:] for line in data.splitlines() if line.count(b":") >= 2)
@@ -260,14 +261,6 @@ def _started_by_interpreter(argv: t.Sequence[str], wanted: t.Sequence[str]) -> b
     """Whether *argv* is *wanted* with the interpreter of its ``#!`` line in front."""
     extra = len(argv) - len(wanted)
     return 0 < extra <= 2 and list(argv[extra:]) == list(wanted) and not argv[0].startswith("-")
-
-
-def _read(path: str) -> t.Optional[bytes]:
-    try:
-        with open(path, "rb") as handle:
-            return handle.read()
-    except OSError:
-        return None
 
 
 def _text(data: bytes) -> str:

@@ -45,7 +45,8 @@ class Host:
             "LogRateLimitIntervalUSec": "0", "LogRateLimitBurst": "0", **properties,
         }  # fmt: skip
         self.server_words: list[str] = []
-        self.configuration = ""
+        self.configuration = self.headers = ""
+        self.synced = 1
         self.boot = "d" * 32
         self.rows, self.commands, self.error, self.rc, self.clock, self.later = [], [], "", 0, 0.0, []
 
@@ -112,11 +113,15 @@ class Host:
             return 0, f'a(sasb) 1 "python" {len(words)} ' + " ".join(f'"{word}"' for word in words) + " false\n", ""
         if argv[0] == "systemd-analyze":
             return 0, self.configuration, ""
-        assert argv[0] == "journalctl"
         if "--sync" in argv:
-            return 1, "", "refused"
-        if "--field=_UID" in argv:
-            return 0, "".join(sorted({row["_UID"] + "\n" for row in self.rows if "_UID" in row})), ""
+            return self.synced, "", "refused"
+        assert argv[0] == "journalctl"
+        if "--header" in argv:
+            return 0, self.headers, ""
+        for word in argv:
+            if word.startswith("--field="):
+                name = word.partition("=")[2]
+                return 0, "".join(sorted({f"{row[name]}\n" for row in self.rows if name in row})), ""
         rows = [row for row in self.rows if self._fits(row, [word for word in argv[3:] if not word.startswith("--")])]
         for word in argv:
             if word.startswith("--cursor="):

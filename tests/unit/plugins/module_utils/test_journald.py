@@ -78,7 +78,9 @@ def test_other_units_of_a_user_use_up_what_all_may_write(others, failure_class):
     assert _journald.users_burst(manager, Journal(manager), log, settings)[0] == failure_class
 
 
-@pytest.mark.parametrize(("scope", "boot", "restarts"), [("user", "cc", 1), ("user", "dd", 0), ("system", "cc", 0)])
+@pytest.mark.parametrize(
+    ("scope", "boot", "restarts"), [("user", "cc", 1), ("user", "dd", 0), ("system", "cc", 1), ("system", "dd", 0)]
+)
 def test_a_restart_of_which_a_user_reads_no_row(monkeypatch, scope, boot, restarts):
     monkeypatch.setattr(_journald, "boot_id", lambda: "cc")
     manager = Manager(scope, systemd_journald="ExecMainStartTimestampMonotonic=100\n")

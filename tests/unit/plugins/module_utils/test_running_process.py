@@ -207,8 +207,13 @@ def served(tmp_path):
             self.state = unit(ExecMainStartTimestampMonotonic=started, InvocationID=invocation * 32)
 
         def later(self, path, text):
-            while time.monotonic() * 1e6 <= self.state.exec_main_start_monotonic_us:
+            began = time.time() - time.monotonic() + self.state.exec_main_start_monotonic_us / 1e6
+            probe = tmp_path / "probe"
+            probe.touch()
+            # The clock that files get their times from is behind by up to a tick.
+            while probe.stat().st_ctime <= began:
                 time.sleep(0.01)
+                probe.write_text("x")
             path.write_text(text)
             os.utime(path.parent)
 
