@@ -10,6 +10,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._engine_words import first, words
+from ansible_collections.llmops.sglang.plugins.module_utils._http_answer import decoded
 
 
 class BadAnswer(Exception):
@@ -55,7 +56,12 @@ class Generation:
 
     @property
     def text(self) -> str:
-        return self.content or self.reasoning or (json.dumps(self.tool_calls) if self.tool_calls else "")
+        if self.content or self.reasoning or not self.tool_calls:
+            return self.content or self.reasoning
+        try:
+            return json.dumps(self.tool_calls)
+        except RecursionError:
+            return ""
 
 
 def read_generation(body: t.Any) -> Generation:
@@ -92,7 +98,7 @@ def read_stream(text: str) -> Generation:
         if event == "[DONE]":
             break
         try:
-            chunk = json.loads(event)
+            chunk = decoded(event)
         except ValueError:
             raise BadAnswer("The stream holds an event that is not JSON.") from None
         if isinstance(chunk, dict):

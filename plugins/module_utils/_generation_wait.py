@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 import typing as t
+from dataclasses import replace
 
 from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument, from_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import ProbeOptions, Prober
-from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient
+from ansible_collections.llmops.sglang.plugins.module_utils._generation_judge import ProbeOptions
+from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import Prober
+from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, secrets_in
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._readiness import Readiness
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import read_argv
@@ -53,10 +56,12 @@ class GenerationWait:
         self.mask = self.client.mask
         previous = plain_invocation_id(params.get("previous_invocation_id"))
         self.prober = Prober(self.client, _probe_options(params))
+        for option in ("path", "health_path"):
+            self.client.url(params.get(option) or "")
         self.prober.words_per_token = self.memory.words_per_token
         address = (self.client.host, self.client.port)
         self.host = Host(manager, self.name, address, self.mask, previous, self.client.through_proxy)
-        self.options = _wait_options(params, previous, self.host.has_unit)
+        self.options = replace(_wait_options(params, previous, self.host.has_unit), guessed=self.guessed)
         self.times = StartTimes(default_path())
         self.key = configuration_key(self.name or "", self.argv)
 
@@ -150,6 +155,12 @@ def skipped(params: Params, run_command: t.Callable[..., t.Any]) -> dict[str, t.
         return result
     result.update(invocation_id=state.invocation_id or None, main_pid=state.main_pid or None)
     return result
+
+
+def hidden_words(params: Params) -> list[str]:
+    """What Ansible has to hide where it shows the arguments: the secrets of headers, and a password that base_url holds."""
+    passwords = re.findall(r"//[^/?#:]*:([^/?#]*)@", params.get("base_url") or "")
+    return [word for word in [*secrets_in(None, params.get("headers")), *passwords] if len(word) > 3]
 
 
 def names_no_server(argv: t.Sequence[str]) -> bool:

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
+_LONGEST_NUMBER = 400
+
 
 class HttpError(Exception):
     """A call that gave no usable answer.
 
     kind: C(refused), C(reset), C(timeout), C(tls_error), C(http_error) or C(bad_answer).
-    phase: C(connect), C(before_headers) or C(after_headers): how far the call came.
+    phase: C(resolve), C(connect), C(before_headers) or C(after_headers): how far the call came.
     status and body: of the answer where there was one (body masked, cut at 2000 characters).
     """
 
@@ -34,6 +36,8 @@ class HttpError(Exception):
         """The word of the collection's failure vocabulary for this error on a generation route."""
         if self.kind == "http_error":
             return failure_class_of_status(self.status or 0)
+        if self.phase == "resolve":
+            return "connection_refused"
         return {"refused": "connection_refused", "timeout": "generation_timeout", "tls_error": "tls_mismatch"}.get(
             self.kind, "server_error"
         )
@@ -72,11 +76,28 @@ class Answer:
     def json(self) -> t.Any:
         """The decoded body, as sent (not masked). Raises HttpError C(bad_answer) where it is not JSON."""
         try:
-            return json.loads(self.body.decode("utf-8"))
-        except (ValueError, RecursionError) as exc:
+            return decoded(self.body.decode("utf-8"))
+        except ValueError as exc:
             raise HttpError(
                 "bad_answer", _not_json(self, exc), phase="after_headers", status=self.status, body=self.text()
             ) from None
+
+
+def decoded(text: str) -> t.Any:
+    """The value of JSON from a server that may mean harm. Raises ValueError, also where it is nested too deeply.
+
+    Old releases of Python need minutes for the value of a number with a million digits.
+    """
+    try:
+        return json.loads(text, parse_int=_integer)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError("it holds a number that is too long")
+    return int(digits)
 
 
 def _not_json(answer: Answer, exc: Exception) -> str:
@@ -102,8 +123,8 @@ def http_error(answer: Answer, method: str, path: str) -> HttpError:
 def error_message(answer: Answer, limit: int = 300) -> str:
     """What an error body says, in any of the shapes that servers use; masked and cut."""
     try:
-        body = json.loads(answer.body.decode("utf-8"))
-    except (ValueError, RecursionError):
+        body = decoded(answer.body.decode("utf-8"))
+    except ValueError:
         text = re.sub(r"<[^>]*>", " ", answer.text(limit * 2))
         return " ".join(text.split())[:limit]
     for key in ("error", "message", "detail"):

@@ -17,9 +17,11 @@ import threading
 import time
 import typing as t
 import warnings
+import zlib
 from dataclasses import dataclass
 
 from ansible_collections.llmops.sglang.plugins.module_utils._http_answer import Answer, HttpError
+from ansible_collections.llmops.sglang.plugins.module_utils._name_lookup import look_up
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 try:
@@ -130,24 +132,37 @@ class Call:
 
     def _body(self, response: t.Any) -> bytes:
         body = bytearray()
-        for chunk in response.iter_content(65536 if self.until is None else 1024):
+        # Not decoded: a few bytes may stand for more than the memory holds.
+        for chunk in response.raw.stream(65536 if self.until is None else 1024, decode_content=False):
             body += chunk
             if len(body) > self.max_body:
-                raise HttpError(
-                    "bad_answer",
-                    self.said(f"the body is larger than {self.max_body} bytes"),
-                    phase=self.phase,
-                    status=response.status_code,
-                )
+                raise self._bad_body(response, f"the body is larger than {self.max_body} bytes")
             if self.until is not None and self.until in body[-len(chunk) - len(self.until) :]:
                 break
-        return bytes(body)
+        coding = str(response.headers.get("Content-Encoding") or "identity").strip().lower()
+        return bytes(body) if coding == "identity" else self._unpacked(response, bytes(body), coding)
+
+    def _unpacked(self, response: t.Any, body: bytes, coding: str) -> bytes:
+        """*body* of a server that compresses it although it was asked not to; bounded as any other."""
+        if coding not in ("gzip", "x-gzip", "deflate"):
+            raise self._bad_body(response, f"the body is encoded as '{coding[:40]}', which was not asked for")
+        try:
+            whole = zlib.decompressobj(32 + zlib.MAX_WBITS).decompress(body, self.max_body + 1)
+        except zlib.error:
+            raise self._bad_body(response, f"the body is said to be {coding} and is not") from None
+        if len(whole) > self.max_body:
+            raise self._bad_body(response, f"the body is larger than {self.max_body} bytes")
+        return whole
+
+    def _bad_body(self, response: t.Any, cause: str) -> HttpError:
+        return HttpError("bad_answer", self.said(cause), phase=self.phase, status=response.status_code)
 
     def said(self, cause: str) -> str:
         """*cause* in a sentence that names the request, its proxy and how far it came; secrets masked."""
         proxy = self.proxies.get(self.url.split(":", 1)[0]) or self.proxies.get("all")
         through = f" through the proxy '{_without_password(proxy)}'" if proxy else ""
         where = {
+            "resolve": "while resolving the host name",
             "connect": "while connecting",
             "before_headers": "before the headers",
             "after_headers": "after the headers",
@@ -249,6 +264,9 @@ def _pools(call: Call) -> dict[str, type]:
     def watched(base: t.Any) -> type:
         class Watched(base):  # type: ignore[misc,valid-type]
             def _new_conn(self) -> socket.socket:
+                call.phase = "resolve"
+                look_up(self.host, self.port, call.timeout)
+                call.phase = "connect"
                 sock = super()._new_conn()
                 # A duplicate, because TLS takes the first descriptor over; shutting it down ends both.
                 call.sockets.append(socket.socket(fileno=os.dup(sock.fileno())))

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import contextlib
 import re
-import socket
 import ssl
 import sys
 import time
 import typing as t
-from urllib.parse import urlsplit
 
+from ansible_collections.llmops.sglang.plugins.module_utils._background import Handle
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import address_of
-from ansible_collections.llmops.sglang.plugins.module_utils._failure import missing_dependency
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, missing_dependency
 from ansible_collections.llmops.sglang.plugins.module_utils._http_answer import (
     Answer,
     HttpError,
@@ -35,6 +34,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._http_call import (
     proxies_of,
     tls_cause,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._name_lookup import connect
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, check_api_key, read_api_key
 
 __all__ = ["Answer", "HttpClient", "HttpError", "error_message", "failure_class_of_status", "http_error", "secrets_in"]
@@ -70,6 +70,8 @@ class HttpClient:
         cert = (client_cert, client_key) if client_cert and client_key else client_cert
         self.mask = Mask(secrets_in(api_key, headers))
         self._target = Target(sent, verify, cert, use_proxy, self.mask)
+        # Whether any connection came about.
+        self.reached = False
 
     @classmethod
     def from_params(cls, params: t.Mapping[str, t.Any], base_url: str | None = None) -> HttpClient:
@@ -91,8 +93,13 @@ class HttpClient:
         return self._target.use_proxy and bool(proxies_of(self.base_url))
 
     def url(self, path: str) -> str:
-        """The whole URL of *path*; one that is whole already stays."""
-        return path if path.startswith(("http://", "https://")) else self.base_url + "/" + path.lstrip("/")
+        """The whole URL of *path*. The key is for this server alone, so no path leads to another one."""
+        if re.match(r"[a-z][a-z0-9+.-]*://", path, re.IGNORECASE):
+            raise Failure(
+                "bad_request",
+                f"The path '{path}' is a whole URL: give the server as base_url, and here only the path that follows it.",
+            )
+        return self.base_url + "/" + path.lstrip("/")
 
     def json(self, method: str, path: str, payload: t.Any = None, *, timeout: float = 60.0) -> t.Any:
         """The decoded JSON of a 2xx answer; HttpError otherwise."""
@@ -119,21 +126,29 @@ class HttpClient:
         """
         call = Call(self._target, method, self.url(path), payload, timeout, max_body, until)
         try:
-            return call.run()
+            answer = call.run()
         except HttpError as exc:
+            self.reached = self.reached or bool(call.sockets)
             left = timeout - (time.monotonic() - call.started)
             refusal = self._tls_refusal(min(1.0, left)) if exc.kind == "reset" and left > 0 else ""
             if not refusal:
                 raise
             raise HttpError("tls_error", call.said(refusal), phase=exc.phase) from exc
+        self.reached = True
+        return answer
 
     def speaks_tls(self, timeout: float = 2.0) -> bool:
         """Whether the port finishes a TLS handshake (certificates unchecked): plain text went to a TLS port."""
-        try:
-            with self._tls_connection(timeout):
-                return True
-        except (OSError, ValueError):
-            return False
+
+        def shakes_hands() -> bool:
+            try:
+                with self._tls_connection(timeout):
+                    return True
+            except (OSError, ValueError):
+                return False
+
+        # A handshake that is dripped keeps within the time of each read.
+        return Handle(shakes_hands).wait(timeout) is True
 
     def _tls_refusal(self, timeout: float) -> str:
         """Why the server ends a TLS connection on which nothing was asked yet; empty where it does not.
@@ -143,14 +158,18 @@ class HttpClient:
         """
         if self.scheme != "https" or self.through_proxy:
             return ""
-        try:
-            with self._tls_connection(timeout) as connection:
-                connection.recv(1)
-        except ssl.SSLError as exc:
-            return "" if isinstance(exc, (ssl.SSLEOFError, ssl.SSLZeroReturnError)) else tls_cause(exc)
-        except (OSError, ValueError):
-            pass
-        return ""
+
+        def cause() -> str:
+            try:
+                with self._tls_connection(timeout) as connection:
+                    connection.recv(1)
+            except ssl.SSLError as exc:
+                return "" if isinstance(exc, (ssl.SSLEOFError, ssl.SSLZeroReturnError)) else tls_cause(exc)
+            except (OSError, ValueError):
+                pass
+            return ""
+
+        return Handle(cause).wait(timeout) or ""
 
     @contextlib.contextmanager
     def _tls_connection(self, timeout: float) -> t.Iterator[ssl.SSLSocket]:
@@ -160,15 +179,9 @@ class HttpClient:
         cert = self._target.cert
         if cert:
             context.load_cert_chain(*([cert] if isinstance(cert, str) else cert))
-        plain = socket.create_connection((self.host, self.port), timeout)
+        plain = connect(self.host, self.port, timeout)
         with plain, context.wrap_socket(plain, server_hostname=self.host) as secure:
             yield secure
-
-
-def password_in(url: str) -> str:
-    """The password that *url* holds, as it is written there; empty where there is none."""
-    user, sep, dummy = urlsplit(url).netloc.rpartition("@")
-    return user.partition(":")[2] if sep else ""
 
 
 def secrets_in(api_key: str | None, headers: t.Mapping[str, t.Any] | None) -> list[str]:

@@ -11,9 +11,12 @@ import socket
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.llmops.sglang.plugins.module_utils._name_lookup import look_up
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import cgroup_of, read_argv
 
 _LISTEN = "0A"
+# A name of this machine needs no other one to be resolved.
+_NAME_TIMEOUT = 3.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def local_addresses(host: str) -> list[str]:
     None where a client may be led to another machine as well.
     """
     try:
-        infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        infos = look_up(host, None, _NAME_TIMEOUT)
     except (OSError, UnicodeError):
         return []
     local = []

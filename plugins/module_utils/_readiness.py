@@ -25,6 +25,7 @@ SOCKET_LOOK = 0.1
 NEWS_AFTER = 2.0
 # So near the time at which earlier starts were ready, in seconds, it does not end for news either.
 NEAR_THE_USUAL = 3.0
+TIMED_OUT = ("", "connection_refused", "generation_timeout")
 # The port may be bound at any moment then, and the time between two slices would be missed.
 LATE_PHASES = frozenset(("graphs captured", "engine ready", "binding the port", "listening", "says that it is ready"))
 
@@ -125,6 +126,11 @@ class Readiness:
                 else "It answered, and nothing listens at"
             )
             return Verdict("connection_refused", f"{what} the deadline of {waited}.{doing}{last}")
+        if not self.looks.sees_sockets and not memory.reached and memory.last_class in TIMED_OUT:
+            said = f"No connection to {self.looks.host.where()} came about until the deadline of {waited}.{self.looks.host.unresolved}"
+            return Verdict(
+                "connection_refused", f"{said} See whether that is the server's address, and what lies between.{last}"
+            )
         failure_class = memory.last_class or "generation_timeout"
         return Verdict(failure_class, self._sentence(failure_class, waited) + last)
 

@@ -16,12 +16,13 @@ class TimeLimitExceeded(Exception):
 
 
 @contextlib.contextmanager
-def cpu_time_limit(seconds: float) -> t.Iterator[None]:
-    """Raise :class:`TimeLimitExceeded` in the body after *seconds* of this process's own processor time.
+def cpu_time_limit(seconds: float, elapsed: float = 0.0) -> t.Iterator[None]:
+    """Raise :class:`TimeLimitExceeded` in the body after *seconds* of this process's own processor time, or *elapsed* in all.
 
     Neither a thread (it cannot be ended) nor a deadline between lines (one search may never return) would do. Python's
     regular expressions look for signals while they search, so a timer's signal ends one. Processor time, because a busy
-    host must not make an honest pattern fail. Signals reach the main thread alone: elsewhere there is no limit.
+    host must not make an honest pattern fail; with *elapsed* for whoever has a deadline. Signals reach the main thread
+    alone: elsewhere there is no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -30,10 +31,12 @@ def cpu_time_limit(seconds: float) -> t.Iterator[None]:
     def over(dummy_signal: int, dummy_frame: t.Any) -> t.NoReturn:
         raise TimeLimitExceeded
 
-    before = signal.signal(signal.SIGVTALRM, over)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
+    with contextlib.ExitStack() as stack:
+        for timer, number, limit in (
+            (signal.ITIMER_VIRTUAL, signal.SIGVTALRM, seconds),
+            (signal.ITIMER_REAL, signal.SIGALRM, elapsed),
+        ):
+            stack.callback(signal.signal, number, signal.signal(number, over))
+            stack.callback(signal.setitimer, timer, 0)
+            signal.setitimer(timer, limit)
         yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)

@@ -25,6 +25,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._listener import (
     local_addresses,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import failure_of, last_telling, stage_of
+from ansible_collections.llmops.sglang.plugins.module_utils._name_lookup import connect
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership, ownership
 
 if t.TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Host:
         self._local = [] if through_proxy else local_addresses(self.host)
         self._blind = through_proxy
         self._open = False
+        # Why the host name leads nowhere, in words.
+        self.unresolved = ""
         self._reader: InvocationReader | None = None
         self._judged = -1
         self._finding: tuple[str, str] | None = None
@@ -113,10 +116,13 @@ class Host:
             return None if found is None else answering(found, self._local)
         if self._blind or self._open:
             return None
+        self.unresolved = ""
         try:
-            socket.create_connection((self.host, self.port), _CONNECT_TIMEOUT).close()
+            connect(self.host, self.port, _CONNECT_TIMEOUT).close()
         except ConnectionRefusedError:
             return []
+        except (socket.gaierror, UnicodeError) as exc:
+            self.unresolved = f" Its name cannot be resolved ({getattr(exc, 'strerror', None) or exc})."
         except OSError:
             pass
         self._open = True

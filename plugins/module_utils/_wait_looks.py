@@ -35,6 +35,7 @@ class Looks:
         self.state: UnitState | None = None
         self.owner: Ownership | None = None
         self._sockets: t.Sequence[t.Any] | None = None
+        self.sees_sockets = True
         self._unit_due = self._log_due = self._owner_due = 0.0
 
     def may_probe(self) -> bool:
@@ -137,10 +138,11 @@ class Looks:
         alive, gone = self.host.workers(state, memory.workers)
         memory.workers.update(alive)
         if not gone:
-            memory.worker_gone_at = None
+            memory.worker_gone_at, memory.workers_seen_at = None, now
         elif memory.worker_gone_at is None:
-            # The log and the unit may tell the cause in a moment.
-            memory.worker_gone_at, self._log_due = now, 0.0
+            # The log and the unit may tell the cause in a moment, of which the time without a look between two slices is a part.
+            unseen = max(now - memory.workers_seen_at - UNIT_LOOK, 0.0)
+            memory.worker_gone_at, self._log_due = now - min(unseen, WORKER_GRACE - UNIT_LOOK), 0.0
         elif now - memory.worker_gone_at >= WORKER_GRACE and self.options.max_restarts == 0:
             names = ", ".join(f"'{name}' (pid {pid})" for pid, name in sorted(gone.items()))
             self._end(
@@ -153,6 +155,7 @@ class Looks:
         """Look who listens; the owner is asked again when the sockets changed, while it is not ours, or with *force*."""
         memory = self.memory
         sockets = self.host.sockets()
+        self.sees_sockets = sockets is not None
         if sockets is None:
             if self.host.has_unit and self.options.require_owner:
                 self._end(
@@ -203,8 +206,12 @@ class Looks:
                 f"Who listens on port {self.host.port} of '{state.name}' cannot be read by this user: use become, "
                 "or set require_owner to false.",
             )
-        elif suspect and age >= FOREIGN_GRACE and not owner.relic:
+        elif suspect and age >= FOREIGN_GRACE and not owner.relic and not self._address_unsure():
             self._end(*self.foreign(owner))
+
+    def _address_unsure(self) -> bool:
+        """Whether the unit's script may still start its server, and at another address than the one that is guessed."""
+        return self.options.guessed and not self.memory.log_stage
 
     def foreign(self, owner: Ownership) -> tuple[str, str]:
         """The failure for a port that *owner*, and not the unit's invocation, holds."""
@@ -237,7 +244,8 @@ class Looks:
         if state is None or not state.invocation_id or now < self._log_due:
             return False
         self._log_due = now + LOG_LOOK
-        stage, memory.detail = self.host.progress(state)
+        stage, detail = self.host.progress(state)
+        memory.detail = detail[:400]
         if memory.bound_at is None:
             memory.stage = stage or ("starting" if state.main_pid else "waiting for the process")
         news = memory.bound_at is not None and stage != memory.log_stage

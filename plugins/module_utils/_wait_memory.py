@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import typing as t
 from dataclasses import asdict, dataclass, field
@@ -15,6 +16,7 @@ if t.TYPE_CHECKING:
 OUTCOMES = ("generated", "refused", "reset", "timeout", "http_error", "bad_answer", "tls_error", "not_ready")
 STAGES = ("process_started", "port_bound", "first_http_answer", "first_generation", "ready")
 _LONGEST_TEXT = 2000
+_LARGEST_USAGE = 4000
 _PERCENT = re.compile(r" \d+ %$")
 
 
@@ -53,10 +55,13 @@ class WaitMemory:
     last_error: str = ""
     last_class: str = ""
     listening: bool = False
+    # Whether any connection of a request came about.
+    reached: bool = False
     foreign_since: float | None = None
     doubt: str = ""
     workers: dict[int, str] = field(default_factory=dict)
     worker_gone_at: float | None = None
+    workers_seen_at: float = 0.0
     health: str = ""
     listener: dict[str, t.Any] = field(default_factory=dict)
     models: list[str] = field(default_factory=list)
@@ -103,8 +108,8 @@ class WaitMemory:
         self.answer = {}
 
     def warn(self, text: str) -> None:
-        if text not in self.warnings:
-            self.warnings.append(text)
+        if text[:500] not in self.warnings:
+            self.warnings.append(text[:500])
 
     def dump(self) -> dict[str, t.Any]:
         """As JSON can carry it."""
@@ -179,15 +184,25 @@ def answer_of(generation: t.Any) -> dict[str, t.Any]:
     return {
         "generated_from": generation.generated_from,
         "text": generation.text[: 2 * _LONGEST_TEXT],
-        "finish_reason": generation.finish_reason or None,
-        "usage": _bounded(generation.usage),
+        "finish_reason": generation.finish_reason[:200] or None,
+        "usage": _bounded_usage(generation.usage),
     }
 
 
-def _bounded(value: t.Any, depth: int = 0) -> t.Any:
+def _bounded_usage(usage: dict[str, t.Any]) -> dict[str, t.Any]:
     """Usage as servers send it is small; one that is not must not fill the result."""
+    bounded: dict[str, t.Any] = _bounded(usage)
+    if len(json.dumps(bounded)) <= _LARGEST_USAGE:
+        return bounded
+    return _bounded({key: value for key, value in usage.items() if isinstance(value, (int, float))})
+
+
+def _bounded(value: t.Any, depth: int = 0) -> t.Any:
     if isinstance(value, dict):
         return {str(k)[:60]: _bounded(v, depth + 1) for k, v in list(value.items())[:30]} if depth < 3 else {}
     if isinstance(value, list):
         return [_bounded(v, depth + 1) for v in value[:20]] if depth < 3 else []
-    return value[:200] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value[:200]
+    # What no other reader of JSON takes as a number is none.
+    return value if value is None or abs(value) < 1e18 else None

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 
 @dataclass
 class WaitOptions:
-    """The names are those of the module's options; times in seconds."""
+    """The names are those of the module's options; times in seconds.
+
+    guessed: nothing tells yet where the server will listen, and its default address is looked at meanwhile.
+    """
 
     timeout: float = 1800.0
     request_timeout: float = 60.0
@@ -23,6 +26,7 @@ class WaitOptions:
     health_path: str = "/health"
     warmup_contexts: list[int] = field(default_factory=list)
     warmup_concurrency: int = 1
+    guessed: bool = False
 
 
 class Verdict(Exception):

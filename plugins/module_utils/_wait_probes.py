@@ -5,26 +5,32 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.llmops.sglang.plugins.module_utils._generation_judge import ProbeResult
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import answer_of
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_options import Verdict, WaitOptions
 
 if t.TYPE_CHECKING:
-    from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import Handle, Prober, ProbeResult
+    from ansible_collections.llmops.sglang.plugins.module_utils._background import Handle
+    from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import Prober
     from ansible_collections.llmops.sglang.plugins.module_utils._wait_looks import Looks
     from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import WaitMemory
 
 SHORTEST_GAP = 0.5
 # Where a look that costs the server less has changed, there is reason to hope.
 GAP_AFTER_NEWS = 0.1
-# The gaps between probes grow with the time that has passed, and never beyond a poll_interval that was chosen. Its default is
-# short of what a long load needs to see fewer than 40 requests while none of the gaps is longer than a fifth of it.
+# The gaps between probes grow with the time that has passed, and not beyond poll_interval. One case is apart: with its default
+# of 10 s a server that answers 503 for six minutes would get 53 requests (22 in the first 50 s, whose gaps are a fifth of the
+# time at the most, and 31 afterwards), and shall get fewer than 40.
 GAP_SHARE = 0.2
 DEFAULT_INTERVAL = 10.0
 LONG_LOAD, LONG_GAP_SHARE, LONGEST_GAP = 100.0, 0.15, 20.0
 HEALTH_TIMEOUT = 3.0
+# A probe ends by itself at its timeout; what it took in may have to be read through.
+OVERTIME = 8.0
 HEALTH_GAP = (0.25, 1.0)
 HEALTHY_GAP = 5.0
 # Three connections in a row cut before any answer: then it is worth asking whether the port speaks TLS.
@@ -32,7 +38,15 @@ RESETS_BEFORE_TLS = 3
 
 # Failures of the probe that no waiting mends.
 TERMINAL = frozenset(
-    ("unauthorized", "route_not_found", "wrong_model", "tls_mismatch", "bad_request", "ambiguous_listener")
+    (
+        "unauthorized",
+        "route_not_found",
+        "wrong_model",
+        "tls_mismatch",
+        "bad_request",
+        "ambiguous_listener",
+        "pattern_too_slow",
+    )
 )
 
 
@@ -40,7 +54,7 @@ TERMINAL = frozenset(
 class Outstanding:
     """The one probe that is under way: what it exercises, and which process was there when it began.
 
-    cut: the wait's deadline leaves it less time than a probe may take.
+    cut: the wait's deadline leaves it less time than a probe may take. timeout: how long it may take, in seconds.
     """
 
     handle: Handle
@@ -49,6 +63,7 @@ class Outstanding:
     context: int = 0
     parallel: int = 1
     cut: bool = False
+    timeout: float = math.inf
 
     def warm_up_said(self, msg: str) -> str:
         """*msg* of a failure with the warm-up that met it; as it is for an ordinary probe."""
@@ -58,10 +73,10 @@ class Outstanding:
         return f"The warm-up with {what} failed: {msg}"
 
 
-def gap_after(waited: float, poll_interval: float) -> float:
-    """Seconds from a failed probe to the next one, *waited* seconds after the port was bound."""
+def gap_after(waited: float, poll_interval: float, loading: bool = False) -> float:
+    """Seconds from a failed probe to the next one, *waited* seconds after the port was bound; loading: it was a 503."""
     longest = poll_interval
-    if waited > LONG_LOAD and poll_interval == DEFAULT_INTERVAL:
+    if loading and waited > LONG_LOAD and poll_interval == DEFAULT_INTERVAL:
         longest = min(LONG_GAP_SHARE * waited, LONGEST_GAP)
     return min(max(GAP_SHARE * waited, SHORTEST_GAP), longest)
 
@@ -81,10 +96,15 @@ class Probes:
         """Begin the next probe when it is due, or take the result of the one under way. Raises Verdict at the end."""
         memory = self.memory
         if self.outstanding is not None:
-            result = self.outstanding.handle.wait(0)
+            done = self.outstanding
+            result = done.handle.wait(0)
+            if result is None and now - done.began > done.timeout + OVERTIME:
+                result = ProbeResult(
+                    "timeout", "generation_timeout", "What the server sent was not read through in time."
+                )
             if result is not None:
-                done, self.outstanding = self.outstanding, None
-                self._take(result, done, now)
+                self.outstanding = None
+                self._take(self.prober.judged(result, deadline - now), done, now, deadline)
         elif not memory.listening:
             # No request is needed to know that nobody listens; it counts as a failed try when one would have been due.
             if now >= memory.next_probe:
@@ -99,14 +119,14 @@ class Probes:
         self.looks.port(now, force=True)
         if not self.looks.may_probe():
             return
-        self._tell_twins()
+        self._tell_twins(deadline - now)
         context, parallel = self._warmup()
         timeout = min(self.options.request_timeout, max(deadline - now, 0.05))
         handle = self.prober.start(memory.index, timeout, context, parallel)
         memory.attempts += parallel
         memory.index += parallel
         process, cut = (memory.invocation_id, memory.main_pid), timeout < self.options.request_timeout
-        self.outstanding = Outstanding(handle, process, now, context, parallel, cut)
+        self.outstanding = Outstanding(handle, process, now, context, parallel, cut, timeout)
         if context or parallel > 1:
             memory.stage = f"warming up {context} tokens" if context else f"warming up {parallel} generations at once"
         elif memory.streak:
@@ -125,15 +145,16 @@ class Probes:
         size = self.options.warmup_concurrency
         return (0, size) if size > 1 and ("concurrency", size) not in done else (0, 1)
 
-    def _take(self, result: ProbeResult, done: Outstanding, now: float) -> None:
+    def _take(self, result: ProbeResult, done: Outstanding, now: float, deadline: float) -> None:
         memory = self.memory
-        memory.models = result.models if result.models is not None else memory.models
+        memory.models = memory.models if result.models is None else [name[:200] for name in result.models[:20]]
         for text in result.warnings:
             memory.warn(text)
         self.looks.unit(now, force=True)
         if result.http:
             memory.reach("first_http_answer", now)
         self._compare_identity(result)
+        memory.reached = memory.reached or self.prober.reached
         if done.cut and result.outcome == "timeout":
             self.unfinished(done, now)
             return
@@ -142,7 +163,7 @@ class Probes:
             self._failed(result.outcome, result.failure_class, result.msg, now)
             if result.failure_class in TERMINAL:
                 raise Verdict(result.failure_class, result.msg)
-            self._tell_tls(result)
+            self._tell_tls(result, deadline - now)
             return
         self.looks.port(now, force=True)
         if (memory.invocation_id, memory.main_pid) != done.process or not self.looks.may_probe():
@@ -155,6 +176,7 @@ class Probes:
         """The deadline came before the end of a probe: that says nothing against what the ended ones told."""
         memory = self.memory
         memory.count("timeout")
+        memory.reached = memory.reached or self.prober.reached
         if memory.last_class in ("", "connection_refused"):
             memory.last_class = "generation_timeout"
         memory.unfinished, memory.next_probe = round(now - done.began, 1), now + SHORTEST_GAP
@@ -183,8 +205,12 @@ class Probes:
         memory.count(outcome)
         memory.broken = memory.broken or memory.streak > 0
         memory.streak = 0
-        memory.last_class, memory.last_error = failure_class, msg
-        gap = GAP_AFTER_NEWS if self._news else gap_after(self._waited(now), self.options.poll_interval)
+        memory.last_class, memory.last_error = failure_class, msg[:1000]
+        gap = (
+            GAP_AFTER_NEWS
+            if self._news
+            else gap_after(self._waited(now), self.options.poll_interval, outcome == "not_ready")
+        )
         memory.next_probe, self._news = now + gap, False
         if outcome == "refused":
             self.looks.host.refused()
@@ -220,19 +246,19 @@ class Probes:
         elif self.options.health_path and memory.last_class and now >= self._health_due and self.looks.may_probe():
             self._health = self.prober.start_health(self.options.health_path, HEALTH_TIMEOUT)
 
-    def _tell_tls(self, result: ProbeResult) -> None:
+    def _tell_tls(self, result: ProbeResult, left: float) -> None:
         memory = self.memory
         memory.resets = memory.resets + 1 if result.reset and memory.stages["first_http_answer"] is None else 0
-        if memory.resets == RESETS_BEFORE_TLS and self.prober.speaks_tls():
+        if memory.resets == RESETS_BEFORE_TLS and self.prober.speaks_tls(left):
             raise Verdict("tls_mismatch", f"{result.msg} The port speaks TLS and the URL says http: use https.")
 
-    def _tell_twins(self) -> None:
+    def _tell_twins(self, left: float) -> None:
         """Without a unit, several sockets on one port are fine as long as they serve the same."""
         owner = self.looks.owner
         if self.looks.host.has_unit or self._twins_told or owner is None or not owner.several:
             return
         self._twins_told = True
-        met = self.prober.identities()
+        met = self.prober.identities(left)
         if len(met) > 1:
             self._ambiguous(met)
 
@@ -240,7 +266,7 @@ class Probes:
         """Without a unit, a server that lists one model, then another, then the first again is two servers."""
         if self.looks.host.has_unit or result.models is None:
             return
-        met, now = self.memory.identities, sorted(result.models)
+        met, now = self.memory.identities, [name[:200] for name in sorted(result.models)[:20]]
         if met and met[-1] == now:
             return
         if now in met:

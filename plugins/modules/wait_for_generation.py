@@ -13,10 +13,9 @@ description:
     requests. Metadata and health routes are notes, never proof.
   - With O(name), only an answer of the unit's current invocation counts. The process that listens must be in the unit's
     control group, and the invocation must be the same at the start and at the end of each probe.
-  - Where the unit runs a script, O(base_url) is taken from the process below it that is a server's; where none is, SGLang's
-    default is asked, and a failure says so.
-  - It fails at once, with a word in RV(failure_class), where waiting cannot help, for example when the process died, its log
-    tells a fatal error, or another process holds the port.
+  - Where the unit runs a script, O(base_url) is taken from the process below it that is a server's. Until there is one,
+    SGLang's default is asked, another server at that address is no failure yet, and a failure in the end says so.
+  - It fails at once, with a word in RV(failure_class), where waiting cannot help, as when the process died or its log tells why.
   - While it waits, a line is shown at each change of the stage and at least every O(progress_interval) seconds, and a warning
     at the moment when a start takes more than twice what earlier starts of the same command line took.
   - When the run is interrupted, its connection is cut, or the task's own C(timeout) strikes, the module on the host ends, too.
@@ -37,14 +36,14 @@ attributes:
       - The times of starts are kept in a small file on the host for RV(expected_elapsed).
 options:
   api:
-    description:
-      - Which API to use. V(chat) and V(completions) are those of OpenAI, V(generate) is SGLang's own.
+    description: Which API to use. V(chat) and V(completions) are those of OpenAI, V(generate) is SGLang's own.
     type: str
     choices: [chat, completions, generate]
     default: chat
   path:
     description:
-      - Path of the generation route, where it is not the usual one of O(api).
+      - Path of the generation route below O(base_url), where it is not the usual one of O(api).
+      - A whole URL is refused, since the key would go to another server.
     type: str
   model:
     description:
@@ -61,51 +60,46 @@ options:
       - By default a few short questions take turns.
     type: str
   max_tokens:
-    description:
-      - Most tokens to generate in each probe.
+    description: Most tokens to generate in each probe.
     type: int
     default: 64
   extra_body:
-    description:
-      - Further fields of the request; a mapping is merged with the one that the request has under that name.
+    description: Further fields of the request; a mapping is merged with the one that the request has under that name.
     type: dict
     default: {}
   headers:
-    description:
-      - Further HTTP headers. Values of headers whose names sound secret are masked in results.
+    description: Further HTTP headers. Values of headers whose names sound secret are masked in results.
     type: dict
     default: {}
   timeout:
-    description:
-      - How long to wait in all, in seconds.
+    description: How long to wait in all, in seconds.
     type: float
     default: 1800
   request_timeout:
-    description:
-      - How long one whole request may take, in seconds, whatever the server sends meanwhile.
+    description: How long one whole request may take, in seconds, whatever the server sends meanwhile.
     type: float
     default: 60
   poll_interval:
     description:
       - Longest gap between two probes in seconds. The module starts with much shorter ones, which grow to a fifth of the time
         for which the port is bound, and probes at once when the health route or the log tells something new.
-      - Any other value than the default is never exceeded. With the default, after 100 seconds of failed probes, the gap grows
-        to 15 % of that time, at most 20 seconds, so that a load of six minutes sees fewer than 40 requests.
+      - Only the default is exceeded, and only where a server still answers with status 503 after 100 seconds. Then the gap
+        grows to 15 % of that time, at most 20 seconds, so that a load of six minutes sees fewer than 40 requests and not 53.
     type: float
     default: 10
   successes:
-    description:
-      - How many probes in a row must generate.
+    description: How many probes in a row must generate.
     type: int
     default: 2
   ready_when:
     description:
       - A JMESPath expression on the decoded answer that must be true, for example V(usage.completion_tokens > `10`).
-      - With O(stream), it sees the last event of the stream alone.
+      - With O(stream), it sees the last event of the stream alone. It is not true where it takes more than a second.
     type: str
   expect_regex:
     description:
-      - A regular expression that must be found in the generated text.
+      - A regular expression that must be found in the generated text, of which the first 100000 characters are searched.
+      - One that takes more than a second of processor time fails at once with V(pattern_too_slow).
     type: str
   degenerate_output:
     description:
@@ -117,8 +111,7 @@ options:
     choices: [fail, warn, ignore]
     default: fail
   require_content:
-    description:
-      - Whether tokens must come as content, and not only as reasoning or tool calls.
+    description: Whether tokens must come as content, and not only as reasoning or tool calls.
     type: bool
     default: false
   require_speculation:
@@ -134,8 +127,7 @@ options:
     elements: int
     default: []
   warmup_concurrency:
-    description:
-      - How many generations at once to exercise before the server counts as ready.
+    description: How many generations at once to exercise before the server counts as ready.
     type: int
     default: 1
   previous_invocation_id:
@@ -149,42 +141,34 @@ options:
       - By default true where O(name) is given.
     type: bool
   max_restarts:
-    description:
-      - How often systemd may restart the unit during the wait.
+    description: How often systemd may restart the unit during the wait.
     type: int
     default: 0
   health_path:
-    description:
-      - Health route to note beside the generation; an empty string for none. By default V(/health).
+    description: Health route to note beside the generation; an empty string for none. By default V(/health).
     type: str
   fail_fast:
-    description:
-      - Whether to fail at once where waiting cannot help.
+    description: Whether to fail at once where waiting cannot help.
     type: bool
     default: true
   stream:
-    description:
-      - Whether to probe with server-sent events.
+    description: Whether to probe with server-sent events.
     type: bool
     default: false
   progress_interval:
-    description:
-      - Longest time between two progress lines in seconds; V(0) shows none.
+    description: Longest time between two progress lines in seconds; V(0) shows none.
     type: int
     default: 15
   slice_seconds:
-    description:
-      - Set by the action plugin of this module, which runs it in slices; leave it alone.
+    description: Set by this module's action plugin, which runs it in slices; leave it alone.
     type: float
     default: 86400
   slice_limit:
-    description:
-      - Set by the action plugin of this module where the task has a timeout; leave it alone.
+    description: Set by this module's action plugin where the task has a timeout; leave it alone.
     type: float
     default: 86400
   slice_state:
-    description:
-      - Set by the action plugin of this module to what the slice before remembered; leave it alone.
+    description: Set by this module's action plugin to what the slice before remembered; leave it alone.
     type: dict
 """
 
@@ -332,8 +316,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
-from ansible_collections.llmops.sglang.plugins.module_utils._generation_wait import GenerationWait, skipped
-from ansible_collections.llmops.sglang.plugins.module_utils._http_client import password_in, secrets_in
+from ansible_collections.llmops.sglang.plugins.module_utils._generation_wait import (
+    GenerationWait,
+    hidden_words,
+    skipped,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import empty_result
 
 PROBE_SPEC = {
@@ -378,8 +365,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     # Ansible itself hides these in the arguments that it shows.
-    hidden = [*secrets_in(None, module.params["headers"]), password_in(module.params["base_url"] or "")]
-    module.no_log_values.update(word for word in hidden if len(word) > 3)
+    module.no_log_values.update(hidden_words(module.params))
     wait = None
     try:
         if module.check_mode:

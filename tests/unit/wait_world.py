@@ -46,6 +46,7 @@ class World:
     """Host, server and clock at once. Each part is a value, or a function of the seconds since the wait began."""
 
     port = 30000
+    unresolved = ""
 
     def __init__(self, **parts):
         self.now = 1000.0
@@ -69,7 +70,7 @@ class World:
             **parts,
         }
         self.probes, self.asked_at, self.most, self.under_way, self.health_looks = [], [], 0, [], 0
-        self.words_per_token = 0.0
+        self.words_per_token, self.reached = 0.0, True
 
     def part(self, name):
         value = self.parts[name]
@@ -155,11 +156,14 @@ class World:
         self.health_looks += 1
         return Script(self, self.now + 0.01, self.part("health"))
 
-    def identities(self):
+    def identities(self, seconds):
         return self.part("identities")
 
-    def speaks_tls(self):
+    def speaks_tls(self, seconds):
         return self.part("tls")
+
+    def judged(self, result, seconds):
+        return result
 
 
 class Script:

@@ -12,7 +12,11 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure
 
 from ansible_collections.llmops.sglang.plugins.action import wait_for_generation as action
+from ansible_collections.llmops.sglang.plugins.module_utils._readiness import Readiness
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import WaitMemory
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_options import WaitOptions
 from ansible_collections.llmops.sglang.plugins.plugin_utils import _progress
+from ansible_collections.llmops.sglang.tests.unit.wait_world import World, X, bad, unit
 
 
 class Shown:
@@ -251,3 +255,45 @@ def test_a_connection_that_breaks_in_the_first_slice_is_tried_again(run):
     result, sent, lines = run([AnsibleConnectionFailure("gone"), READY], connection=connection)
     assert result["ok"] is True and len(sent) == 2 and list(sent[1][1]["slice_state"]) == ["spent"]
     assert any("connection lost" in line for line in lines)
+
+
+DEATHS = [
+    (unit("failed", "failed", pid=0, Result="signal", ExecMainStatus=9, ExecMainCode=2), "server_crashed", 0),
+    (unit("failed", "failed", pid=0, Result="exit-code", ExecMainStatus=3, ExecMainCode=1), "gave_up", 0),
+    (unit("inactive", "dead", pid=0, ExecMainStatus=15, ExecMainCode=2), "inactive", 0),
+    (unit("activating", "auto-restart", pid=0, ExecMainStatus=3, ExecMainCode=1), "crash_loop", 0),
+    (unit(restarts=1, inv=X, pid=300, started=21), "crash_loop", 0),
+    # What the kernel and the log say of a child is worth a moment.
+    ("worker", "server_crashed", 0.5),
+]
+
+
+@pytest.mark.parametrize(("death", "failure_class", "most"), DEATHS)
+@pytest.mark.parametrize("bound", [True, False])
+def test_a_death_between_two_slices_is_told_as_soon_as_the_next_one_begins(run, death, failure_class, most, bound):
+    """It happens when the slice has returned, and a second passes before the next one looks."""
+    dead = []
+    world = World(
+        unit=lambda t: death if dead and death != "worker" else unit(),
+        sockets=["socket"] if bound else [],
+        answer=bad("not_ready", "server_error"),
+        workers={101: "scheduler_0"},
+        dead=lambda t: {101: "scheduler_0"} if dead and death == "worker" else {},
+    )
+    slices, began = [None], []
+
+    def one_slice():
+        memory = WaitMemory.load(slices[-1], world.now) if slices[-1] else WaitMemory(started=1000.0, origin=1000.0)
+        began.append(world.now)
+        options = WaitOptions(timeout=600.0)
+        verdict = Readiness(options, memory, world, world, world.clock, world.sleep).run(15.0)
+        if verdict is not None:
+            return {**FAILED, "failure_class": verdict.failure_class, "msg": verdict.msg}
+        slices.append(memory.dump())
+        dead.append(world.now)
+        world.now += 1.0
+        return {**waiting("listening"), "slice_state": memory.dump()}
+
+    result, sent, _lines = run([one_slice, one_slice])
+    assert len(sent) == 2 and result["failure_class"] == failure_class, result
+    assert world.now - began[1] <= most and world.now - dead[0] <= 1.0 + most < 2

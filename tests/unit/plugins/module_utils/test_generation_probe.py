@@ -10,9 +10,11 @@ import time
 
 import pytest
 
-from ansible_collections.llmops.sglang.plugins.module_utils import _generation_probe
+from ansible_collections.llmops.sglang.plugins.module_utils import _generation_judge
+from ansible_collections.llmops.sglang.plugins.module_utils._background import Handle
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import Handle, ProbeOptions, Prober
+from ansible_collections.llmops.sglang.plugins.module_utils._generation_judge import ProbeOptions
+from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import Prober
 from ansible_collections.llmops.sglang.plugins.module_utils._generation_request import PROMPTS, payload, prompt_number
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import Answer, HttpError, http_error
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
@@ -63,7 +65,8 @@ def answered(content="red is a colour of roses", finish="stop", **message):
 
 
 def probe(client, index=0, context=0, **options):
-    return Prober(client, ProbeOptions(**options)).probe(index, 10.0, context)
+    prober = Prober(client, ProbeOptions(**options))
+    return prober.judged(prober.probe(index, 10.0, context), 10.0)
 
 
 def test_the_first_listed_model_is_asked():
@@ -237,7 +240,7 @@ def test_options_that_cannot_be_used_are_told_before_anything_is_sent(monkeypatc
         ProbeOptions(expect_regex="(")
     with pytest.raises(Failure, match="ready_when"):
         ProbeOptions(ready_when="a[")
-    monkeypatch.setattr(_generation_probe, "jmespath", None)
+    monkeypatch.setattr(_generation_judge, "jmespath", None)
     with pytest.raises(Failure, match="jmespath") as caught:
         ProbeOptions(ready_when="a")
     assert caught.value.failure_class == "missing_dependency"
@@ -343,4 +346,4 @@ def test_a_handle_gives_its_value_once_it_is_there_and_hands_errors_on():
 def test_identities():
     other = (200, {"data": [{"id": "c"}]})
     client = Client(__v1__models=[(200, MODELS), other, (503, {}), (200, MODELS)])
-    assert Prober(client, ProbeOptions()).identities(4) == [("b",), ("c",)]
+    assert sorted(Prober(client, ProbeOptions()).identities(5.0, 4)) == [("b",), ("c",)]
