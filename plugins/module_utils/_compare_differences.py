@@ -39,7 +39,7 @@ def differences(baseline: Side, candidate: Side, allow: t.Sequence[str]) -> list
 
     :arg allow: names of what may differ between the sides; a name may hold a shell's wildcards. Within a side nothing may.
     """
-    found = [*_within(baseline), *_within(candidate)]
+    found = [*within(baseline), *within(candidate)]
     first, second = baseline.records[0], candidate.records[0]
     between = list(_between(first, second))
     if baseline.metric.basis and baseline.bases != candidate.bases:
@@ -67,7 +67,7 @@ def in_words(found: t.Sequence[Difference]) -> list[str]:
     return told + [f"and {len(found) - _MOST_TOLD} more"] * (len(found) > _MOST_TOLD)
 
 
-def _within(side: Side) -> t.Iterator[Difference]:
+def within(side: Side) -> t.Iterator[Difference]:
     """A side's records must be of one thing, since they count as its runs."""
     for record in side.records:
         for name in subjects.strangers(record):

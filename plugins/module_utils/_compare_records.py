@@ -34,9 +34,21 @@ def read_sides(baseline: t.Sequence[str], candidate: t.Sequence[str]) -> tuple[l
     :arg baseline: paths, which may hold a shell's wildcards; *candidate* likewise.
     :raises Failure: ``bad_request`` for what is no record, and for a measurement that would count twice.
     """
-    sides = [_read_side(paths, name) for paths, name in ((baseline, "baseline"), (candidate, "candidate"))]
+    sides = (_read_side(baseline, "baseline"), _read_side(candidate, "candidate"))
+    _check_once([*sides[0], *sides[1]])
+    return sides
+
+
+def read_baseline(paths: t.Sequence[str]) -> list[Record]:
+    """The records of a baseline alone, likewise."""
+    found = _read_side(paths, "baseline")
+    _check_once(found)
+    return found
+
+
+def _check_once(records: t.Sequence[Record]) -> None:
     seen: dict[str, str] = {}
-    for record in (record for side in sides for record in side):
+    for record in records:
         for cell in record["cells"]:
             if cell["cell_id"] in seen:
                 raise _refused(
@@ -44,7 +56,6 @@ def read_sides(baseline: t.Sequence[str], candidate: t.Sequence[str]) -> tuple[l
                     "name each measurement once, and on one side",
                 )
             seen[cell["cell_id"]] = record["path"]
-    return sides[0], sides[1]
 
 
 def _read_side(paths: t.Sequence[str], name: str) -> list[Record]:

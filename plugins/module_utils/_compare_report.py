@@ -13,10 +13,11 @@ from ansible_collections.llmops.sglang.plugins.module_utils._compare_differences
     differences,
     forbidden,
     in_words,
+    within,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_figures import Series, geometric_mean
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_markdown import markdown
-from ansible_collections.llmops.sglang.plugins.module_utils._compare_records import read_sides
+from ansible_collections.llmops.sglang.plugins.module_utils._compare_records import read_baseline, read_sides
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_side import (
     CellKey,
     Metric,
@@ -64,6 +65,19 @@ def compare(
     else:
         result.update(_judged(*sides, rules))
     result["markdown"] = markdown(result, sides[0].title, sides[1].title)
+    return result
+
+
+def check_baseline(baseline: t.Sequence[str], metric: str) -> dict[str, t.Any]:
+    """The result of looking whether the records at *baseline* are of one thing that a candidate could be held against.
+
+    :raises Failure: ``bad_request`` for records that cannot be read or counted.
+    """
+    found = list(within(Side("baseline", read_baseline(baseline), Metric(metric))))
+    result = {**nothing(), "metric": metric}
+    if found:
+        told = first_that_fit([one.as_result() for one in found], _DIFFERENCES_BUDGET)
+        result.update(verdict=verdicts.NOT_COMPARABLE, reasons=in_words(found), differences=told)
     return result
 
 

@@ -37,10 +37,15 @@ options:
     required: true
   candidate:
     description:
-      - Records to judge, likewise.
+      - Records to judge, likewise. Required unless O(check_only) is set.
     type: list
     elements: path
-    required: true
+  check_only:
+    description:
+      - Only look, before anything is measured, whether the options and the records of O(baseline) can be used. RV(verdict) is then
+        null, or V(not_comparable) where those records are not of one thing.
+    type: bool
+    default: false
   metric:
     description:
       - The figure of a cell that is compared. More is better of C(output_tokens_per_second), C(steady_tokens_per_second),
@@ -252,7 +257,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llmops.sglang.plugins.module_utils._compare_report import compare, nothing
+from ansible_collections.llmops.sglang.plugins.module_utils._compare_report import check_baseline, compare, nothing
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_verdict import Rules, refusal
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 
@@ -260,7 +265,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._failure import Fail
 def argument_spec() -> dict[str, dict[str, t.Any]]:
     return {
         "baseline": {"type": "list", "elements": "path", "required": True},
-        "candidate": {"type": "list", "elements": "path", "required": True},
+        "candidate": {"type": "list", "elements": "path"},
+        "check_only": {"type": "bool", "default": False},
         "metric": {"type": "str", "default": "output_tokens_per_second"},
         "min_effect": {"type": "float", "default": 0.03},
         "max_drop": {"type": "float", "default": 0.1},
@@ -272,12 +278,20 @@ def argument_spec() -> dict[str, dict[str, t.Any]]:
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=argument_spec(),
+        required_if=[("check_only", False, ["candidate"])],
+        supports_check_mode=True,
+    )
     params = module.params
     result = nothing()
     try:
         rules = Rules(*(params[name] for name in ("min_effect", "max_drop", "alpha", "max_spread")))
-        result = compare(params["baseline"], params["candidate"], params["metric"], rules, params["allow_differences"])
+        if params["check_only"]:
+            result = check_baseline(params["baseline"], params["metric"])
+        else:
+            sides = (params["baseline"], params["candidate"])
+            result = compare(*sides, params["metric"], rules, params["allow_differences"])
         refused = refusal(result["verdict"], result["reasons"], params["fail_on"])
         if refused:
             raise refused

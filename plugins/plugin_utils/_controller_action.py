@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import copy
 import typing as t
 
 from ansible.plugins.action import ActionBase
@@ -24,11 +25,14 @@ class ControllerAction(ActionBase):
     SPEC: t.ClassVar[dict[str, t.Any]] = {}
     NOTHING: t.ClassVar[dict[str, t.Any]] = {}
     CHECK_MODE = "check mode: nothing is written"
+    # Whether it works in check mode as well, and sees to it itself that nothing is written.
+    LOOKS_IN_CHECK_MODE = False
 
     def run(self, tmp: t.Optional[str] = None, task_vars: t.Optional[dict[str, t.Any]] = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
-        dummy, params = self.validate_argument_spec(argument_spec=self.SPEC)
-        if self._task.check_mode:
+        # A copy: ansible-core fills defaults of options within options into the default itself.
+        dummy, params = self.validate_argument_spec(argument_spec=copy.deepcopy(self.SPEC))
+        if self._task.check_mode and not self.LOOKS_IN_CHECK_MODE:
             return {"changed": False, **self.NOTHING, "skipped_reason": self.CHECK_MODE}
         try:
             return {"changed": False, **self.NOTHING, **self.work(params, task_vars or {})}

@@ -10,6 +10,7 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
+from ansible_collections.llmops.sglang.plugins.action import benchmark_report
 from ansible_collections.llmops.sglang.plugins.modules import benchmark_compare
 
 ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "benchmark"
@@ -62,10 +63,20 @@ def test_another_host_asks_the_server_where_ansible_knows_it():
 
 
 def test_verdict_and_page_let_the_same_differ():
-    assert of_role("benchmark_allowed", benchmark_compare={"allow_differences": ["tp_size"]}) == ["tp_size"]
-    for compare in ({}, False):
-        default = benchmark_compare.argument_spec()["allow_differences"]["default"]
-        assert of_role("benchmark_allowed", benchmark_compare=compare) == default
+    """Where nobody says what, each module has its own default, which is the same."""
+    loader = DataLoader()
+    (task,) = loader.load_from_file(str(ROLE / "tasks" / "report.yml"), trusted_as_template=True)[0]["block"]
+    template = task["llmops.sglang.benchmark_report"]["allow_differences"]
+
+    def told(compare, report):
+        given = {"benchmark_compare": compare, "benchmark_report": report, "omit": "left out"}
+        return Templar(loader, variables=given).template(template)
+
+    assert told({"allow_differences": ["tp_size"]}, {}) == ["tp_size"]
+    assert told({"allow_differences": ["tp_size"]}, {"allow_differences": ["a"]}) == ["a"]
+    assert told({}, {}) == told(False, {}) == "left out"
+    default = benchmark_report.ActionModule.SPEC["allow_differences"]["default"]
+    assert benchmark_compare.argument_spec()["allow_differences"]["default"] == default
 
 
 @pytest.mark.parametrize(
@@ -90,11 +101,3 @@ def test_coding_alone_is_bound_to_the_proved_process_too():
         coded = {"evidence": {"invocation_id": invocation}}
         assert len(of_role("benchmark_proof_problems", benchmark_coded=coded, **given)) == count
     assert of_role("benchmark_proof_problems", benchmark_coding=False, **given) == []
-
-
-def test_a_baseline_that_is_not_there_is_known_before_anything_is_measured(tmp_path):
-    (tmp_path / "gpu1").mkdir()
-    (tmp_path / "gpu1" / "20261101T101500Z_release_0.json").touch()
-    for baseline, missing in (("*_release_*.json", []), (["*_release_*.json", "*_old_*"], ["*_old_*"]), ([], [])):
-        found = of_role("benchmark_baselines_missing", benchmark_results_dir=str(tmp_path), benchmark_baseline=baseline)
-        assert [path.rpartition("/")[2] for path in found] == missing

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 
@@ -64,6 +65,12 @@ def test_entries_of_the_result_have_the_documented_keys(sweep, tmp_path):
     result = sweep([*baselines(tmp_path), point("fast", measured(tmp_path, 1.3))])
     assert set(result["sweep_results"][0]) == set(documented["sweep_results"]["contains"])
     assert set(result["sweep_winner"]) == set(documented["sweep_winner"]["contains"])
+
+
+def test_a_task_leaves_the_options_of_the_next_alone(sweep):
+    before = copy.deepcopy(action.ActionModule.SPEC)
+    sweep([])
+    assert before == action.ActionModule.SPEC
 
 
 def test_in_check_mode_nothing_is_read_or_written(sweep):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_report import compare
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_verdict import Rules
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.modules import benchmark_compare
 from ansible_collections.llmops.sglang.tests.unit.compared_records import merge, record, write
 
 SAME, FAST = (100.0, 100.5, 99.5), (120.0, 121.0, 119.0)
@@ -77,6 +78,27 @@ def test_a_pattern_that_matches_nothing_is_refused(compared, tmp_path):
     result = compared([str(tmp_path / "*_none_*")], [record()], fail_on="never")
     assert result["failure_class"] == "bad_request" and "No record matches" in result["msg"]
     assert compared([], [record()])["failure_class"] == "bad_request"
+
+
+def test_a_baseline_is_looked_at_before_anything_is_measured(run_module, tmp_path):
+    def look(*paths, **options):
+        return run_module(benchmark_compare, {"baseline": list(paths), "check_only": True, **options})
+
+    (one,) = write(tmp_path, record(SAME))
+    result = look(str(tmp_path / "a_*.json"))
+    assert not result.get("failed") and result["verdict"] is None and result["metric"] == "output_tokens_per_second"
+    for paths, said in (
+        (["*_old_*"], "No record matches the baseline '*_old_*'"),
+        ([one, "/none"], "'/none' cannot be read"),
+        ([], ""),
+    ):
+        result = look(*paths, fail_on="never")
+        assert result["failed"] and result["failure_class"] == "bad_request" and said in result["msg"]
+    assert look(one, metric="speed")["failure_class"] == look(one, alpha=0.9)["failure_class"] == "bad_request"
+    (other,) = write(tmp_path, record(SAME, server={"arguments": {"tp_size": 4}}))
+    result = look(one, other)
+    assert result["failed"] and result["verdict"] == "not_comparable" and "tp_size within the baseline" in result["msg"]
+    assert "candidate" in run_module(benchmark_compare, {"baseline": [one]})["msg"]
 
 
 def test_no_measurement_counts_twice(compared, tmp_path):

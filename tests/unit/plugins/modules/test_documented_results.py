@@ -39,10 +39,11 @@ from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Mana
 from ansible_collections.llmops.sglang.plugins.modules import benchmark_matrix, coding_eval, server_unit
 
 CLONE = pathlib.Path(__file__).resolve().parents[4]
-# These are documentation alone: their actions do the work on the controller, and have tests of their own.
-ON_CONTROLLER = {"benchmark_archive", "benchmark_report"}
+# Those without a main are documentation alone: their actions do the work on the controller, and have tests of their own.
 MODULES = sorted(
-    path.stem for path in pathlib.Path(server_unit.__file__).parent.glob("[a-z]*.py") if path.stem not in ON_CONTROLLER
+    path.stem
+    for path in pathlib.Path(server_unit.__file__).parent.glob("[a-z]*.py")
+    if "def main(" in path.read_text(encoding="utf-8")
 )
 UNIT = "llm.service"
 # Options without which a module does not even look at its unit's name.
