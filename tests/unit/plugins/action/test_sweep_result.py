@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import copy
 import json
+import pathlib
+import re
 import sys
 
 import pytest
@@ -34,6 +36,7 @@ from ansible_collections.llmops.sglang.tests.unit.sweep_state import (
     write,
 )
 
+CLONE = pathlib.Path(__file__).resolve().parents[4]
 CODING = "coding.pass_rate >= baseline.coding.pass_rate"
 
 
@@ -228,6 +231,21 @@ def test_constraints_see_the_point_and_both_baselines(sweep, tmp_path):
     assert sweep(points, constraints=held)["sweep_winner"]["name"] == "fast"
     alone = [points[1], points[2]]
     assert sweep(alone, constraints=["baseline_linear == null"])["sweep_winner"]["name"] == "fast"
+
+
+def test_the_constraints_of_the_guide_hold_for_a_good_point(sweep, tmp_path):
+    guide = (CLONE / "docs" / "docsite" / "rst" / "sweep_report_guide.rst").read_text(encoding="utf-8")
+    (block,) = re.findall(r"constraints:\n((?: {6}.*\n)+)", guide)
+    held = yaml.safe_load(block)
+
+    def enough(made, repeat):
+        for cell in made["cells"]:
+            cell["ttft_ms"]["p99"] = 700.0
+
+    points = [*baselines(tmp_path), point("fast", measured(tmp_path, 1.5, change=enough))]
+    assert len(held) == 3 and sweep(points, constraints=held)["sweep_winner"]["name"] == "fast"
+    for expression in re.findall(r"objective: (.*)", guide):
+        assert sweep(points, objective=expression)["sweep_results"][2]["objective"] > 0
 
 
 def test_an_evaluation_that_one_repeat_lacks_is_unknown(sweep, tmp_path):
