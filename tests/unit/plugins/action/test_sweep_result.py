@@ -244,7 +244,7 @@ def test_the_constraints_of_the_guide_hold_for_a_good_point(sweep, tmp_path):
 
     points = [*baselines(tmp_path), point("fast", measured(tmp_path, 1.5, change=enough))]
     assert len(held) == 3 and sweep(points, constraints=held)["sweep_winner"]["name"] == "fast"
-    for expression in re.findall(r"objective: (.*)", guide):
+    for expression in re.findall(r"^    objective: (.*)", guide, re.MULTILINE):
         assert sweep(points, objective=expression)["sweep_results"][2]["objective"] > 0
 
 
