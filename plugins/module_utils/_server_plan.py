@@ -9,7 +9,7 @@ import os
 import pwd
 import re
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags, _speculative
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter, read_drafter
@@ -19,6 +19,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._planned_start impor
 from ansible_collections.llmops.sglang.plugins.module_utils._rules import check
 from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments import Entry, Words, check_extra
 from ansible_collections.llmops.sglang.plugins.module_utils._server_help import HelpStore, ask_server
+from ansible_collections.llmops.sglang.plugins.module_utils._server_inputs import digests, inputs_of
 from ansible_collections.llmops.sglang.plugins.module_utils._sglang_install import (
     Install,
     find_sglang,
@@ -42,6 +43,7 @@ class CommandPlan:
 
     ``speculative`` is what it says of speculation, under the names of the option of that name. ``config`` is the user's
     own configuration file where that has to be merged with the one of the keys, since the server takes one alone.
+    ``inputs_sha256`` are the hashes of what the server would read beside it now.
     ``home`` is the home directory of the server's user, and empty for the module's own.
     """
 
@@ -54,6 +56,7 @@ class CommandPlan:
     drafter: t.Optional[Drafter]
     config: str = ""
     home: str = ""
+    inputs_sha256: t.Mapping[str, str] = field(default_factory=dict)
 
 
 def plan_command(
@@ -99,7 +102,8 @@ def plan_command(
     warnings += check(start, local)
     command = [params["python"], *ENTRY_POINT, *server_words]
     resolved = _speculative.resolved(arguments, speculation)
-    return CommandPlan(version, table, command, environment, arguments, resolved, drafter, config, home)
+    inputs = digests(inputs_of(command, environment, home, params["working_directory"] or "")) if local else {}
+    return CommandPlan(version, table, command, environment, arguments, resolved, drafter, config, home, inputs)
 
 
 def environment_of(environment: t.Mapping[str, t.Any]) -> dict[str, str]:

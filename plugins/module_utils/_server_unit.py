@@ -147,6 +147,7 @@ class ServerUnit:
             "sglang_version": command.version,
             "speculative": self.mask.value(command.speculative),
             "journal_proof": journal_proof(command.speculative),
+            "inputs_sha256": command.inputs_sha256,
             "flag_changes": self._flag_changes(old_argv, argv, command),
             "restart_required": self._restart_required(text, changed, secrets_changed),
             "diff": self._diff(before, text, secrets_changed, wrong),
@@ -187,6 +188,7 @@ class ServerUnit:
             "sglang_version": "",
             "speculative": {},
             "journal_proof": journal_proof({}),
+            "inputs_sha256": {},
             "flag_changes": {"added": {}, "removed": {}, "changed": {}},
             "restart_required": False,
             "diff": self._diff(before, None, bool(secrets)),
@@ -274,9 +276,7 @@ class ServerUnit:
         )
 
     def _systemd_version(self) -> int:
-        if not shutil.which("systemctl"):
-            return MODERN_SYSTEMD
-        dummy, out, dummy2 = self.run_command(["systemctl", "--version"], check_rc=False)
+        out = self.run_command(["systemctl", "--version"], check_rc=False)[1] if shutil.which("systemctl") else ""
         match = re.match(r"systemd (\d+)", out)
         return int(match.group(1)) if match else MODERN_SYSTEMD
 

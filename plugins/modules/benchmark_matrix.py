@@ -350,6 +350,12 @@ evidence_after:
   description: What ran after the last cell.
   type: dict
   returned: always
+server_end:
+  description:
+    - Why the invocation that was measured ended before the matrix did, with C(failure_class), C(msg) and C(log_tail).
+    - Null where it still runs at the end, or no unit is named.
+  type: dict
+  returned: always
 resumed_cells:
   description: Cells taken over from an interrupted matrix.
   type: int
@@ -387,13 +393,14 @@ from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_target im
 from ansible_collections.llmops.sglang.plugins.module_utils._engine_choice import engine_of
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._matrix import Matrix
+from ansible_collections.llmops.sglang.plugins.module_utils._measured_end import measured_end
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
 
 NOTHING = {
     "ok": None, "cells": [], "cells_omitted": 0, "cells_done": 0, "cells_total": 0, "new_cells": [], "next_cell": None,
     "complete": False, "record_path": None, "markdown": "", "evidence_before": None, "evidence_after": None,
-    "resumed_cells": 0, "run_id": None, "skipped_reason": None,
+    "server_end": None, "resumed_cells": 0, "run_id": None, "skipped_reason": None,
 }  # fmt: skip
 
 
@@ -455,6 +462,9 @@ def main() -> None:
             plan, target.side, params["results_dir"], target.evidence, settings=target.settings, engine=engine
         )
         result = matrix.run(params["resume"], params["run_id"], params["slice_seconds"])
+        if manager and result["complete"] and not result["ok"]:
+            began, mask = result["evidence_before"], target.side.server.mask
+            result["server_end"] = measured_end(manager, params["name"], began, mask)
     except Failure as failure:
         fail_module(module, failure, **{**NOTHING, "ok": False})
     for warning in target.warnings:

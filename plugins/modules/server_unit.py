@@ -252,6 +252,12 @@ journal_proof:
     preset_fields:
       description: The fields of its line, where a draft window is set.
       type: dict
+inputs_sha256:
+  description:
+    - Hashes of what such a server reads at its start beside its command line, as far as it is there now, as C(inputs_sha256) in
+      RV(llmops.sglang.server_info#module:evidence).
+  returned: success
+  type: dict
 flag_changes:
   description:
     - How the arguments differ from those of the file before, by meaning; order and spelling do not count.
