@@ -15,6 +15,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._failure import Fail
 from ansible_collections.llmops.sglang.plugins.module_utils._journal import log_tail
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import ListeningSocket, listeners
 from ansible_collections.llmops.sglang.plugins.module_utils._port_holder import (
+    Port,
     foreign_holder,
     port_in_use,
     port_of,
@@ -205,7 +206,8 @@ class ServiceChange:
         """Stop, and return only when no process of the old invocation is left, and none holds its socket."""
         deadline = self._clock() + self._timeouts.stop
         port = port_of(read_argv(self._before.main_pid) or []) if self._before.main_pid else None
-        sockets = {s.inode for s in sockets_at(port)} if port else set()
+        # What another service has held all along is not this stop's to wait for.
+        sockets = {s.inode for s in sockets_at(port)} if port and not self._held_by_another_service(port) else set()
         state: t.Optional[UnitState] = None
         for dummy in range(_STOPS):
             control_group = self._manager.show(self._name).control_group
@@ -225,6 +227,11 @@ class ServiceChange:
         self._after = state
         if self._before.running:
             self._report_end(state)
+
+    def _held_by_another_service(self, port: Port) -> bool:
+        """Whether the server never got its port; a holder outside of all services may be one that left the unit's own."""
+        owner = foreign_holder(port, self._before)
+        return bool(owner and not owner.relic and owner.unit.endswith(".service") and owner.unit != self._name)
 
     def _report_end(self, state: UnitState) -> None:
         """Note how the old process ended; a kill cuts what was running, or follows a drain by SIGTERM up to 0.5.18."""

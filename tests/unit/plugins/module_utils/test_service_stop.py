@@ -13,6 +13,7 @@ from service_by_verbs import RUNNING, STOPPED, Host, verbs
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _service_state
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
 from ansible_collections.llmops.sglang.plugins.module_utils._port_holder import port_of
 
 change = service_by_verbs.change
@@ -179,6 +180,17 @@ def test_a_socket_that_outlives_the_stop_is_waited_for_and_its_holder_named(chan
     assert raised.value.failure_class == "stop_failed"
     assert "its port is still held" in raised.value.msg and str(os.getpid()) in raised.value.msg
     assert verbs(host) == ["stop"] and host.now >= 5 and port
+
+
+def test_a_port_that_another_service_held_all_along_is_not_waited_for(change, listener, monkeypatch):
+    """The server never got it: it loaded, could not bind, and is stopped."""
+    host = Host(RUNNING)
+    serving(host, listener)
+    monkeypatch.setattr(_service_state, "read_argv", lambda pid: host.words)
+    owner = Ownership("no", os.getpid(), "other.service", "python -m other")
+    monkeypatch.setattr(_service_state, "foreign_holder", lambda port, state: owner)
+    assert change(host, "stopped")["stopped_cleanly"]
+    assert host.now < 5
 
 
 @pytest.mark.parametrize(
