@@ -48,17 +48,22 @@ from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Mana
 
 
 def report(
-    manager: Manager, name: str, params: t.Mapping[str, t.Any], warn: t.Callable[[str], None]
+    manager: Manager,
+    name: str,
+    params: t.Mapping[str, t.Any],
+    warn: t.Callable[[str], None],
+    secrets: t.Optional[list[str]] = None,
 ) -> dict[str, t.Any]:
     """The result of ``server_info``.
 
     :arg params: the module's connection options and its ``timeout`` in seconds for each question.
     :arg warn: takes a sentence on what could not be looked at.
+    :arg secrets: what must not be shown; the keys that the server itself gives out are added.
     """
     state = manager.show(name)
     process = server_process(state)
     argv = process.argv
-    secrets: list[str] = []
+    secrets = [] if secrets is None else secrets
     base_url = params.get("base_url") or _endpoint.from_argv(argv)
     address = _endpoint.address_of(base_url)
     asked = bool(argv or params.get("base_url"))

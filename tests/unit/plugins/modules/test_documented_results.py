@@ -26,6 +26,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils import (
 from ansible_collections.llmops.sglang.plugins.module_utils._adoption import Found, adopt
 from ansible_collections.llmops.sglang.plugins.module_utils._built_in_tasks import BUILT_IN
 from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellRunner
+from ansible_collections.llmops.sglang.plugins.module_utils._diagnosis import Diagnosis
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import FAILURE_CLASSES
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import table_of
@@ -36,7 +37,12 @@ from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._server_history import Places, ServerHistory
 from ansible_collections.llmops.sglang.plugins.module_utils._server_unit import ServerUnit
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
-from ansible_collections.llmops.sglang.plugins.modules import benchmark_matrix, coding_eval, server_unit
+from ansible_collections.llmops.sglang.plugins.modules import (
+    benchmark_matrix,
+    coding_eval,
+    server_diagnosis,
+    server_unit,
+)
 
 CLONE = pathlib.Path(__file__).resolve().parents[4]
 # Those without a main are documentation alone: their actions do the work on the controller, and have tests of their own.
@@ -130,6 +136,7 @@ RESULTS = {
     "benchmark_matrix": benchmark_result,
     "coding_eval": coding_result,
     "journal_assert": journal_result,
+    "server_diagnosis": lambda: server_diagnosis.archived(Diagnosis("x", "", {"a": ""}), "/x")[1],
     "server_history": history_result,
     "server_info": info_result,
     "server_service": service_result,
