@@ -233,7 +233,7 @@ class ServerHistory:
                 start = re.match(r".*\.(?:service|conf)(?=\.[0-9]+\.[0-9]{4}-)", path)
                 if start and stamp.fullmatch(path[start.end() :]):
                     found.append(path)
-        archives = os.path.join(glob.escape(self.places.state), "diagnoses", f"{name}-*.tar.gz")
+        archives = os.path.join(glob.escape(os.path.dirname(self.places.start_times)), "diagnoses", f"{name}-*.tar.gz")
         return sorted(found + glob.glob(archives))
 
     @staticmethod

@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._flag_changes import flag_changes
 from ansible_collections.llmops.sglang.plugins.module_utils._former_command import former_words
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_proof import journal_proof
 from ansible_collections.llmops.sglang.plugins.module_utils._kept_help import kept_help
@@ -29,7 +30,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
     read_environ,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._secret_store import SecretStore
-from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._server_inputs import InputMemory
 from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import (
     KEYS,
@@ -72,8 +73,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_syntax import exec_start_of
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_verify import verify
-
-_SECRET_ARGUMENTS = ("api_key", "admin_api_key", "ssl_keyfile_password")
 
 
 class ServerUnit:
@@ -134,10 +133,15 @@ class ServerUnit:
             wrong.append(self.place.path)
         size = len(text) + len(files.config) + len(files.environment)
         self._preflight(command, old_argv, size if changed or secrets_changed else 0)
-        backup = self._write(before, text, files, secrets_changed, wrong)
-        reloaded = self._reload(changed or self.place.path in wrong)
-        if secrets_changed and not self.check_mode:
-            self.secret_store.drop_others(files)
+        try:
+            backup = self._write(before, text, files, secrets_changed, wrong)
+            reloaded = self._reload(changed or self.place.path in wrong)
+            if secrets_changed and not self.check_mode:
+                self.secret_store.drop_others(files)
+        except Failure as failure:
+            # Some of it may be written: whoever goes back where a change fails has to know.
+            failure.result.setdefault("changed", not self.check_mode)
+            raise
         argv = [*plan.words, *plan.raw_words]
         return {
             "changed": changed or secrets_changed or reloaded or bool(wrong),
@@ -381,20 +385,3 @@ class ServerUnit:
         if secrets_changed:
             notes.append(f"The secrets in {self.place.secrets} change; they are not shown.\n")
         return [diff, *({"prepared": note} for note in notes)] if notes else diff
-
-
-def flag_changes(old: t.Mapping[str, t.Any], new: t.Mapping[str, t.Any], mask: Mask) -> dict[str, t.Any]:
-    """How two sets of arguments differ by meaning; the values of keys are left out."""
-
-    def shown(name: str, value: t.Any) -> t.Any:
-        return MASKED if name in _SECRET_ARGUMENTS else mask.value(value)
-
-    return {
-        "added": {n: shown(n, new[n]) for n in sorted(new) if n not in old},
-        "removed": {n: shown(n, old[n]) for n in sorted(old) if n not in new},
-        "changed": {
-            n: {"before": shown(n, old[n]), "after": shown(n, new[n])}
-            for n in sorted(new)
-            if n in old and old[n] != new[n]
-        },
-    }

@@ -288,7 +288,8 @@ diff:
   returned: success
   type: raw
 failure_class:
-  description: The kind of failure.
+  description:
+    - The kind of failure. It comes before anything is written, unless C(changed) is true with it.
   returned: failure
   type: str
   sample: rule_violated

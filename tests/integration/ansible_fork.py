@@ -21,7 +21,7 @@ from multiprocessing import forkserver
 PRELOADED = ["ansible.cli.adhoc", "ansible.cli.playbook", "ansible.executor.task_queue_manager", "ansible_fork"]
 SETTINGS = {
     "ANSIBLE_CALLBACK_PLUGINS": str(pathlib.Path(__file__).parent / "callback_plugins"),
-    "ANSIBLE_CALLBACKS_ENABLED": "result_file",
+    "ANSIBLE_CALLBACKS_ENABLED": "result_file,kill_at_task",
     "ANSIBLE_LOAD_CALLBACK_PLUGINS": "1",
     "ANSIBLE_DEPRECATION_WARNINGS": "0",
     "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0",

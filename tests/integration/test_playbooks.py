@@ -248,6 +248,7 @@ def test_the_server_is_taken_away(deployed):
     done = deployed.run("site", server_state="absent")
     assert done.returncode == 0, done.stdout + done.stderr
     assert deployed.shell("systemctl show -P LoadState sglang-site") == "not-found"
+    assert "sglang-site" not in deployed.shell("ls /etc/systemd/system /var/lib/llmops-sglang/history")
     again = deployed.run("site", server_state="absent")
     assert again.returncode == 0, again.stdout + again.stderr
     assert again.recap["changed"] == "0"
