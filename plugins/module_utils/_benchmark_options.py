@@ -10,6 +10,7 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils._acceptance import DETAILS_SINCE
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
 from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellSettings
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Endpoint, endpoint
@@ -23,6 +24,42 @@ _SETTINGS = (
     "max_cached_share", "cell_timeout",
 )  # fmt: skip
 _POSITIVE = ("max_tokens", "requests", "repeats", "rate", "cell_timeout")
+
+
+def argument_spec() -> dict[str, dict[str, t.Any]]:
+    """What the module takes."""
+    return {
+        **UNIT_SPEC,
+        **CONNECTION_SPEC,
+        "api": {"type": "str", "choices": ["chat", "completions", "generate"], "default": "chat"},
+        "model": {"type": "str"},
+        "contexts": {"type": "list", "elements": "int", "default": [60, 1024, 4096]},
+        "concurrency": {"type": "list", "elements": "int", "default": [1, 8, 32]},
+        "max_tokens": {"type": "int", "default": 512, "no_log": False},
+        "temperature": {"type": "float", "default": 0},
+        "ignore_eos": {"type": "bool", "default": True},
+        "requests": {"type": "int"},
+        "repeats": {"type": "int"},
+        "warmup": {"type": "int"},
+        "profile": {"type": "str", "choices": ["quick", "standard", "long"], "default": "quick"},
+        "load_model": {"type": "str", "choices": ["closed", "open"], "default": "closed"},
+        "rate": {"type": "float"},
+        "arrival": {"type": "str", "choices": ["poisson", "constant"], "default": "poisson"},
+        "engine": {"type": "str", "choices": ["builtin", "sglang", "guidellm"], "default": "builtin"},
+        "engine_python": {"type": "path"},
+        "prompts": {"type": "path"},
+        "seed": {"type": "int", "default": 0},
+        "label": {"type": "str", "default": ""},
+        "results_dir": {"type": "path", "default": "~/.local/state/llmops-sglang/benchmarks"},
+        "resume": {"type": "bool", "default": True},
+        "require_evidence": {"type": "bool", "default": True},
+        "min_acceptance_length": {"type": "float"},
+        "max_cached_share": {"type": "float", "default": 0.01},
+        "cell_timeout": {"type": "float", "default": 1800},
+        "progress_interval": {"type": "int", "default": 15},
+        "slice_seconds": {"type": "float"},
+        "run_id": {"type": "str"},
+    }
 
 
 def matrix_plan(params: t.Mapping[str, t.Any]) -> MatrixPlan:

@@ -30,6 +30,7 @@ extends_documentation_fragment:
   - llmops.sglang._attributes.asks_server
   - llmops.sglang._unit
   - llmops.sglang._connection
+  - llmops.sglang._requests
 attributes:
   idempotent:
     support: N/A
@@ -42,10 +43,6 @@ options:
     type: str
     choices: [chat, completions, generate]
     default: chat
-  model:
-    description:
-      - Name of the model in the requests; without it the first that the server lists.
-    type: str
   contexts:
     description:
       - Lengths of the prompts in tokens, the chat template included. Their mean is within 2 % or one token of it.
@@ -60,16 +57,6 @@ options:
     type: list
     elements: int
     default: [1, 8, 32]
-  max_tokens:
-    description:
-      - Tokens that each request generates.
-    type: int
-    default: 512
-  temperature:
-    description:
-      - Sampling temperature.
-    type: float
-    default: 0
   ignore_eos:
     description:
       - Whether to go on behind the natural end of an answer. Throughput is then comparable; text behind the end is often
@@ -140,11 +127,6 @@ options:
       - Picks the passages and the arrivals; two matrices with the same seed use the same text.
     type: int
     default: 0
-  label:
-    description:
-      - Name of the record, for people; part of its file name.
-    type: str
-    default: ""
   results_dir:
     description:
       - Directory for the records on the host that runs the module.
@@ -180,22 +162,19 @@ options:
     default: 1800
   progress_interval:
     description:
-      - Seconds between lines about the progress while a cell is measured; there is a line at the end of each cell as well.
-        V(0) shows none.
+      - Seconds between lines about the progress while a cell is measured, beside that at the end of each cell. V(0) shows none at
+        all, and neither does C(no_log) or a callback that owns the terminal.
     type: int
     default: 15
   slice_seconds:
     description:
-      - Set by the action plugin of this module and of no use elsewhere. The module ends after the first cell that ends later
-        than this many seconds.
+      - Set by the action plugin of this module, as O(run_id) is. It ends after the first cell that ends later than so many seconds.
     type: float
   run_id:
     description:
-      - Set by the action plugin of this module and of no use elsewhere. The matrix whose next cells are measured.
+      - The matrix whose next cells are measured.
     type: str
 notes:
-  - While it runs, a line shows each cell as it ends. With O(progress_interval=0), C(no_log) or another callback that owns the
-    terminal there is none.
   - It cannot be run with C(async), because nothing could show the progress then.
   - O(use_proxy=true) is refused. A proxy between client and server would be part of every figure.
 """
@@ -379,22 +358,11 @@ log_tail:
   returned: failure
 """
 
-import typing as t
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
-from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_options import (
-    gives_details,
-    matrix_plan,
-    server_of,
-)
-from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_target import BenchmarkTarget
-from ansible_collections.llmops.sglang.plugins.module_utils._engine_choice import engine_of
+from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_options import argument_spec, matrix_plan
+from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_run import measure
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
-from ansible_collections.llmops.sglang.plugins.module_utils._matrix import Matrix
-from ansible_collections.llmops.sglang.plugins.module_utils._measured_end import measured_end
-from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
 
 NOTHING = {
@@ -402,41 +370,6 @@ NOTHING = {
     "complete": False, "record_path": None, "markdown": "", "evidence_before": None, "evidence_after": None,
     "server_end": None, "resumed_cells": 0, "run_id": None, "skipped_reason": None,
 }  # fmt: skip
-
-
-def argument_spec() -> dict[str, dict[str, t.Any]]:
-    return {
-        **UNIT_SPEC,
-        **CONNECTION_SPEC,
-        "api": {"type": "str", "choices": ["chat", "completions", "generate"], "default": "chat"},
-        "model": {"type": "str"},
-        "contexts": {"type": "list", "elements": "int", "default": [60, 1024, 4096]},
-        "concurrency": {"type": "list", "elements": "int", "default": [1, 8, 32]},
-        "max_tokens": {"type": "int", "default": 512, "no_log": False},
-        "temperature": {"type": "float", "default": 0},
-        "ignore_eos": {"type": "bool", "default": True},
-        "requests": {"type": "int"},
-        "repeats": {"type": "int"},
-        "warmup": {"type": "int"},
-        "profile": {"type": "str", "choices": ["quick", "standard", "long"], "default": "quick"},
-        "load_model": {"type": "str", "choices": ["closed", "open"], "default": "closed"},
-        "rate": {"type": "float"},
-        "arrival": {"type": "str", "choices": ["poisson", "constant"], "default": "poisson"},
-        "engine": {"type": "str", "choices": ["builtin", "sglang", "guidellm"], "default": "builtin"},
-        "engine_python": {"type": "path"},
-        "prompts": {"type": "path"},
-        "seed": {"type": "int", "default": 0},
-        "label": {"type": "str", "default": ""},
-        "results_dir": {"type": "path", "default": "~/.local/state/llmops-sglang/benchmarks"},
-        "resume": {"type": "bool", "default": True},
-        "require_evidence": {"type": "bool", "default": True},
-        "min_acceptance_length": {"type": "float"},
-        "max_cached_share": {"type": "float", "default": 0.01},
-        "cell_timeout": {"type": "float", "default": 1800},
-        "progress_interval": {"type": "int", "default": 15},
-        "slice_seconds": {"type": "float"},
-        "run_id": {"type": "str"},
-    }
 
 
 def main() -> None:
@@ -453,21 +386,10 @@ def main() -> None:
         plan = matrix_plan(params)
         if module.check_mode:
             module.exit_json(changed=False, **{**NOTHING, "skipped_reason": "check mode: no request is sent"})
-        manager = Manager(module.run_command, params["scope"]) if params["name"] else None
-        target = BenchmarkTarget(server_of(params, manager), manager, params["name"], params["require_evidence"])
-        plan.settings.model = target.model(params["api"], params["model"])
-        plan.settings.request_details = gives_details(target.version())
-        engine = engine_of(params, module.run_command, target)
-        matrix = Matrix(
-            plan, target.side, params["results_dir"], target.evidence, settings=target.settings, engine=engine
-        )
-        result = matrix.run(params["resume"], params["run_id"], params["slice_seconds"])
-        if manager and result["complete"] and not result["ok"]:
-            began, mask = result["evidence_before"], target.side.server.mask
-            result["server_end"] = measured_end(manager, params["name"], began, mask)
+        result, warnings = measure(params, plan, module.run_command)
     except Failure as failure:
         fail_module(module, failure, **{**NOTHING, "ok": False})
-    for warning in target.warnings:
+    for warning in warnings:
         module.warn(warning)
     module.exit_json(changed=False, **{**NOTHING, **result})
 

@@ -31,16 +31,13 @@ extends_documentation_fragment:
   - llmops.sglang._attributes.asks_server
   - llmops.sglang._unit
   - llmops.sglang._connection
+  - llmops.sglang._requests
 attributes:
   idempotent:
     support: N/A
     details:
       - Each execution asks the model anew; nothing but the module's own record is changed.
 options:
-  model:
-    description:
-      - Name of the model in the requests; without it the first that the server lists.
-    type: str
   tasks:
     description:
       - Tasks to use instead of the built-in ones.
@@ -88,16 +85,6 @@ options:
         V(task_order), V(longest_rise) and V(calculate), from easy to hard.
     type: list
     elements: str
-  max_tokens:
-    description:
-      - Tokens that an answer may have.
-    type: int
-    default: 512
-  temperature:
-    description:
-      - Sampling temperature.
-    type: float
-    default: 0
   extra_body:
     description:
       - Further fields of the requests, for example C(chat_template_kwargs).
@@ -135,11 +122,6 @@ options:
         unproven.
     type: bool
     default: true
-  label:
-    description:
-      - Name of the record, for people; part of its file name.
-    type: str
-    default: ""
   results_dir:
     description:
       - Directory for the records, with the whole code, on the host that runs the module.
