@@ -81,7 +81,7 @@ class Call:
         if answer is not None:
             return answer
         if error is None:
-            raise HttpError("timeout", self.said(f"no whole answer within {self.timeout:g} s"), phase=phase)
+            raise HttpError("timeout", self.said(f"no whole answer within {self.timeout:.3g} s", phase), phase=phase)
         raise self._classified(error)
 
     def _cut(self) -> None:
@@ -157,7 +157,7 @@ class Call:
     def _bad_body(self, response: t.Any, cause: str) -> HttpError:
         return HttpError("bad_answer", self.said(cause), phase=self.phase, status=response.status_code)
 
-    def said(self, cause: str) -> str:
+    def said(self, cause: str, phase: str = "") -> str:
         """*cause* in a sentence that names the request, its proxy and how far it came; secrets masked."""
         proxy = self.proxies.get(self.url.split(":", 1)[0]) or self.proxies.get("all")
         through = f" through the proxy '{_without_password(proxy)}'" if proxy else ""
@@ -166,7 +166,7 @@ class Call:
             "connect": "while connecting",
             "before_headers": "before the headers",
             "after_headers": "after the headers",
-        }[self.phase]
+        }[phase or self.phase]
         url = _without_password(self.url)
         return self.target.mask.text(f"{self.method} {url}{through}: {cause} ({where}).")
 

@@ -112,6 +112,10 @@ class Readiness:
         if self.probes.outstanding is not None:
             self.probes.unfinished(self.probes.outstanding, self.clock())
         last = f" Last: {memory.last_error}" if memory.last_error else ""
+        if self.probes.nobody_reached and memory.last_class in TIMED_OUT:
+            said = f"No connection to {self.looks.host.where()} came about until the deadline of {waited}.{self.looks.host.unresolved}"
+            remedy = "See whether that is the server's address, and what lies between."
+            return Verdict("connection_refused", f"{said} {remedy}{last}")
         if memory.unfinished is not None:
             last += f" The last generation had run for {memory.unfinished:g} s at the deadline."
         if memory.broken:
@@ -126,11 +130,6 @@ class Readiness:
                 else "It answered, and nothing listens at"
             )
             return Verdict("connection_refused", f"{what} the deadline of {waited}.{doing}{last}")
-        if not self.looks.sees_sockets and not memory.reached and memory.last_class in TIMED_OUT:
-            said = f"No connection to {self.looks.host.where()} came about until the deadline of {waited}.{self.looks.host.unresolved}"
-            return Verdict(
-                "connection_refused", f"{said} See whether that is the server's address, and what lies between.{last}"
-            )
         failure_class = memory.last_class or "generation_timeout"
         return Verdict(failure_class, self._sentence(failure_class, waited) + last)
 

@@ -92,6 +92,11 @@ class Probes:
         self._news = False
         self._twins_told = False
 
+    @property
+    def nobody_reached(self) -> bool:
+        """Whether nothing, neither the socket table nor a connection, has shown that there is a server."""
+        return not self.looks.sees_sockets and not self.memory.reached
+
     def step(self, now: float, deadline: float) -> None:
         """Begin the next probe when it is due, or take the result of the one under way. Raises Verdict at the end."""
         memory = self.memory
@@ -214,7 +219,9 @@ class Probes:
         memory.next_probe, self._news = now + gap, False
         if outcome == "refused":
             self.looks.host.refused()
-        if memory.listening and outcome != "refused":
+        if memory.listening and self.nobody_reached:
+            memory.stage = "no connection yet"
+        elif memory.listening and outcome != "refused":
             memory.stage = f"listening, not generating ({outcome.replace('_', ' ')})"
         elif not self.looks.host.has_unit:
             memory.stage = "nothing listens"

@@ -13,8 +13,11 @@ import pytest
 from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import failure_of, last_telling, stage_of
 from ansible_collections.llmops.sglang.tests.unit.wait_world import OURS, THEIRS, World, bad, good, run, unit
 
-RECORDS = pathlib.Path(__file__).parents[2] / "fixtures" / "records" / "readiness.json"
-RECORDED = {one["name"]: one for one in json.loads(RECORDS.read_text(encoding="utf-8"))}
+RECORDS = pathlib.Path(__file__).parents[2] / "fixtures" / "records"
+RECORDED, STOPPED = (
+    {one["name"]: one for one in json.loads((RECORDS / name).read_text(encoding="utf-8"))}
+    for name in ("readiness.json", "readiness_stops.json")
+)
 
 
 class Recorded:
@@ -164,3 +167,41 @@ def test_no_recorded_start_is_ready_by_the_models_alone(name):
     recorded = Recorded({**RECORDED[name], "chat": [[0.0, "timeout", 0]]})
     verdict, _memory, _took = run(recorded.world(), timeout=100.0)
     assert verdict.failure_class == "generation_timeout"
+
+
+# How a series that is under way ends when its server gets a signal, by word and by what it says; the fact is the process's end.
+STOPS = {
+    "sglang-0.5.15-dflash a_sigterm_idle": ("unstable", "no whole answer"),
+    "sglang-0.5.15-dflash b_sigterm_busy": ("generation_timeout", "consecutive generations had ended"),
+    "sglang-0.5.15-dflash f_sigterm_group": ("server_crashed", "signal SIGKILL"),
+    "sglang-0.5.15-dflash g_sigkill_launcher": ("server_crashed", "signal SIGKILL"),
+    "sglang-0.5.15-dflash P1_sigterm_idle": ("server_crashed", "signal SIGKILL"),
+    "sglang-0.5.15-dflash P2_sigterm_busy": ("server_crashed", "signal SIGKILL"),
+    "sglang-0.5.15-dflash P4_sigint": ("inactive", "exit status 0"),
+    "sglang-0.5.15-dflash P5_n2_leak_sigterm": ("inactive", "exit status 0"),
+    "sglang-0.5.15-dflash P7_sigterm_steady_traffic": ("unstable", "no whole answer"),
+    "sglang-0.5.15-dflash P8_sigint_busy": ("inactive", "exit status 0"),
+    # Its processes outlive their port.
+    "sglang-0.5.23-cpu A-startup-bodies-sigterm-idle": ("unstable", "Nothing listens"),
+    "sglang-0.5.23-cpu B-sigterm-inflight": ("inactive", "exit status 0"),
+    "sglang-0.5.23-cpu E-skip-warmup": ("unstable", "Nothing listens"),
+    "sglang-0.5.23-cpu F-fine-startup": ("inactive", "signal SIGINT"),
+    "sglang-0.5.23-cpu G-sigterm-idle": ("inactive", "exit status 0"),
+    "sglang-0.5.23-cpu H-apikey-servedname": ("inactive", "exit status 0"),
+    "llama.cpp A-startup-bodies": ("inactive", "signal SIGTERM"),
+    "llama.cpp B-sigterm-inflight": ("inactive", "signal SIGTERM"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(STOPPED))
+def test_a_recorded_stop(name):
+    failure_class, words = STOPS[name]
+    record = STOPPED[name]
+    verdict, _memory, took = run(Recorded(record).world(), 15.0, timeout=120.0, request_timeout=60.0, successes=10**6)
+    assert verdict.failure_class == failure_class and words in verdict.msg, verdict.msg
+    end = record["ended"][0] if record["ended"] else 120.0
+    assert end <= took <= end + 2
+
+
+def test_every_expectation_of_a_stop_has_its_recording():
+    assert set(STOPS) == set(STOPPED)
