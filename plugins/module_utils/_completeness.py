@@ -244,7 +244,7 @@ def _no_entries_sentence(log: InvocationLog) -> str:
     if log.service_entries:
         return (
             f"The service '{log.unit}' has not written a single row since the manager said that it has started (what came before may be "
-            "of ExecStartPre=): see whether it runs, and where its output goes."
+            "of ExecStartPre=): see whether it runs, where its output goes, and in exported journals whether the file of its user is there."
         )
     start = "" if log.covers_start else ", and the manager's row about its start is not there either"
     said = f" ({log.complaint})" if log.complaint else ""

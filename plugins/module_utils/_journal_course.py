@@ -21,7 +21,7 @@ class Course:
         self._begun: set[str] = set()
         self._spoken: set[str] = set()
         self._open: set[str] = set()
-        # Those that wrote nothing since the manager said that they have started: what came before may be of ExecStartPre=.
+        # Those that wrote nothing since a start was over that took a while: what came before may be of ExecStartPre=.
         self.silent: set[str] = set()
         # Boots that began while an invocation had not ended, as far as anybody said.
         self.cut_by: set[str] = set()
@@ -37,11 +37,13 @@ class Course:
         if row.get("MESSAGE_ID") in ENDED:
             self._open.discard(invocation)
         if journal.is_start(row):
+            # Of a unit that ends with its start it says that it has "Finished".
+            started = row.get("MESSAGE_ID") == STARTED and str(row.get("MESSAGE") or "").startswith("Started ")
+            # Where no row says that it begins, only the server itself can have spoken before.
+            if started and invocation in self._begun:
+                self.silent.add(invocation)
             self._begun.add(invocation)
             self._open.add(invocation)
-            # Of a unit that ends with its start it says that it has "Finished".
-            if row.get("MESSAGE_ID") == STARTED and str(row.get("MESSAGE") or "").startswith("Started "):
-                self.silent.add(invocation)
 
     def service_says(self, row: Row) -> None:
         """A *row* of the service itself."""

@@ -57,7 +57,8 @@ def compose(
     said = " ".join(dict.fromkeys(verdict.msg for verdict in failed[:3]))
     if failed and ended:
         said += " The invocation has ended."
-    held = f"All {len(verdicts)} expectations hold in invocation {log.invocation_id} of '{log.unit}'"
+    where = "the rows" if log.invocation_id == "any" else f"invocation {log.invocation_id}"
+    held = f"All {len(verdicts)} expectations hold in {where} of '{log.unit}'"
     pairs = list(zip(expectations, verdicts))
     if len(pairs) > _MOST_RESULTS:
         pairs = ([pair for pair in pairs if pair[1].failure_class] or pairs)[:_MOST_RESULTS]

@@ -94,6 +94,8 @@ class Wholeness:
         elif self.directory:
             closed = unreadable_files(self.directory)
             log.unread = log.unread or (f"'{closed[0]}' may not be read by this user" if closed else "")
+        if log.course.silent and self._server_spoke(state):
+            log.course.silent.clear()
         log.cut_off = bool(log.course.cut_by) and self._went_down()
         if log.course.covers_start and log.service_entries:
             log.lost_start = begin_is_gone(self.journal, log, self.began_us) or first_rows_are_gone(
@@ -103,9 +105,6 @@ class Wholeness:
             log.unread = "numbers of rows are left out, so a file of that host, as that of a user, is not among them"
         running = self.is_running(state)
         reason = incompleteness(log, self.settings, running)
-        if reason[0] == "no_entries" and log.course.silent and state and running and self._main_process_spoke(state):
-            log.course.silent.clear()
-            reason = incompleteness(log, self.settings, running)
         if reason[0] == "no_entries" and state and not log.entries_scanned:
             return rows_are_gone(state, self.reader) or reason
         return reason if reason[0] else self._further(state, running)
@@ -152,9 +151,14 @@ class Wholeness:
                 pass
         return {owner for owner in map(owner_of_file, users) if owner is not None}
 
-    def _main_process_spoke(self, state: UnitState) -> bool:
+    def _server_spoke(self, state: t.Optional[UnitState]) -> bool:
+        """Whether what stands before the end of the start is of the server itself, and not of a root's ``ExecStartPre=+``."""
         own = self.journal.own_matches(self.log.unit, self.log.invocation_id)
-        return bool(self.journal.first([*own, f"_PID={state.main_pid}"])[0])
+        if self.is_running(state) and self.journal.first([*own, f"_PID={t.cast(UnitState, state).main_pid}"])[0]:
+            return True
+        others = [f"_UID={user}" for user in self.journal.words_of("_UID") if user != "0"]
+        of_others = bool(others) and bool(self.journal.first([*own, *others])[0])
+        return of_others or not self.journal.first([*own, "_UID=0"])[0]
 
     def _went_down(self) -> bool:
         """Whether one of the boots that began meanwhile is of the same host: exported journals may be of several."""

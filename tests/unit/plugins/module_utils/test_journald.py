@@ -96,3 +96,15 @@ def test_files_that_may_not_be_read(tmp_path, monkeypatch):
     access = types.SimpleNamespace(access=lambda name, dummy: "user" not in name, R_OK=4)
     monkeypatch.setattr(_journald, "os", access)
     assert _journald.unreadable_files(str(tmp_path)) == [str(tmp_path / "user-1500.journal")]
+
+
+@pytest.mark.parametrize(("before", "failure_class"), [(3, "rate_limited"), (2, ""), (40, "rate_limited")])
+def test_what_other_units_of_the_user_wrote_right_before_counts(before, failure_class):
+    manager, host = Manager("user"), Host()
+    for number in range(before):
+        host.say(f"other {number}", unit="user@1500.service", _SYSTEMD_USER_UNIT="other.service")
+    host.say("first", "second", unit="user@1500.service", _SYSTEMD_USER_UNIT=UNIT)
+    manager.run_command = host.run_command
+    log = InvocationLog(UNIT, NOW, first_cursor=host.rows[before]["__CURSOR"])
+    settings = {"LogRateLimitBurst": "5", "LogRateLimitIntervalUSec": "30s"}
+    assert _journald.users_burst(manager, Journal(manager), log, settings)[0] == failure_class
