@@ -139,7 +139,7 @@ class GenerationWait:
     def _remember(self) -> None:
         ready = self.memory.stages["ready"]
         # A server that was up before the wait began tells nothing about how long a start takes.
-        if self.argv and self.memory.from_start and ready:
+        if self.argv and self.memory.from_start and ready and self.params.get("keep_start_time", True):
             self.times.add(self.key, ready)
 
 

@@ -147,6 +147,7 @@ def empty_result() -> dict[str, t.Any]:
         "text": None,
         "finish_reason": None,
         "usage": {},
+        "acceptance_length": None,
         "warmups": [],
         "expected_elapsed": None,
         "base_url": None,
@@ -186,7 +187,14 @@ def answer_of(generation: t.Any) -> dict[str, t.Any]:
         "text": generation.text[: 2 * _LONGEST_TEXT],
         "finish_reason": generation.finish_reason[:200] or None,
         "usage": _bounded_usage(generation.usage),
+        "acceptance_length": _acceptance(generation),
     }
+
+
+def _acceptance(generation: t.Any) -> float | None:
+    """Tokens per verify step of this answer without the token of the prefill; ``None`` where it does not count the steps."""
+    steps, tokens = generation.verify_steps, generation.tokens
+    return round((tokens - 1) / steps, 3) if steps and tokens and tokens > 1 else None
 
 
 def _bounded_usage(usage: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -159,6 +159,12 @@ options:
     description: Longest time between two progress lines in seconds; V(0) shows none.
     type: int
     default: 15
+  keep_start_time:
+    description:
+      - Whether to keep on the host how long the start took that this wait saw, which is all that it writes there. It becomes
+        RV(expected_elapsed) of later waits.
+    type: bool
+    default: true
   slice_seconds:
     description: Set by this module's action plugin, which runs it in slices; leave it alone.
     type: float
@@ -271,6 +277,13 @@ finish_reason:
   description: Why the last generation ended, in the server's words.
   type: str
   returned: always
+acceptance_length:
+  description:
+    - Tokens per verify step in the last answer, without the token of the prefill; null where it does not count those steps.
+    - With O(require_speculation) or O(api=generate) SGLang counts them. One short answer says little of the mean.
+  type: float
+  returned: always
+  sample: 4.2
 usage:
   description: Token counts of the last generation as the server gave them.
   type: dict
@@ -352,6 +365,7 @@ WAIT_SPEC = {
     "health_path": {"type": "str"},
     "fail_fast": {"type": "bool", "default": True},
     "progress_interval": {"type": "int", "default": 15},
+    "keep_start_time": {"type": "bool", "default": True},
     "slice_seconds": {"type": "float", "default": 86400},
     "slice_limit": {"type": "float", "default": 86400},
     "slice_state": {"type": "dict"},
