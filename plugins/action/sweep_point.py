@@ -39,7 +39,7 @@ class ActionModule(ControllerAction):
         "there": {"type": "bool", "default": True},
         "running": {"type": "bool", "default": True},
     }
-    NOTHING = {"run": None, "stopped": None, "runs_left": 0, "skipped_reason": None}
+    NOTHING = {"run": None, "stopped": None, "runs_left": 0, "became": {}, "skipped_reason": None}
 
     def work(self, params: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         with _sweep_state.changing(params["state"]) as state:
@@ -113,7 +113,11 @@ class ActionModule(ControllerAction):
 
 
 def _how_far(state: State) -> dict[str, t.Any]:
-    return {"stopped": state["stopped"], "runs_left": len(_sweep_progress.missing_runs(state))}
+    return {
+        "stopped": state["stopped"],
+        "runs_left": len(_sweep_progress.missing_runs(state)),
+        "became": _sweep_progress.became(state),
+    }
 
 
 def _label(state: State, point: str, repeat: int) -> str:

@@ -141,6 +141,12 @@ runs_left:
   description: How many runs are still to be made.
   type: int
   returned: always
+became:
+  description:
+    - Names of the points by what became of them, C(measured), C(failed) (before it could be measured), C(invalid) (while it was),
+      C(rejected) and C(not_run).
+  type: dict
+  returned: always
 skipped_reason:
   description: Why nothing was done; null otherwise.
   type: str

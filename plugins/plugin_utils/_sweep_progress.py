@@ -117,3 +117,12 @@ def restarts(runs: t.Sequence[Run]) -> int:
     """How often the server is restarted for *runs* and the way back at their end."""
     names = [point["name"] for point, dummy in runs]
     return sum(name != before for before, name in zip([None, *names], names)) + bool(names)
+
+
+def became(state: State) -> dict[str, list[str]]:
+    """The names of the points by what became of them; ``invalid`` are those that failed while they were measured."""
+    found: dict[str, list[str]] = {word: [] for word in ("measured", "failed", "invalid", "rejected", "not_run")}
+    for point in state["points"]:
+        invalid = any(run["status"] == "failed" and run.get("stage") == "benchmark" for run in point["runs"])
+        found["invalid" if point["status"] == "failed" and invalid else point["status"]].append(point["name"])
+    return found
