@@ -121,6 +121,13 @@ def test_output_that_does_not_arrive(service, settings, failure_class):
         assert service.ask(**question)["failure_class"] == failure_class
 
 
+def test_a_level_that_is_that_of_the_process_and_no_longer_of_its_unit(service):
+    service.start(f"echo '<4>words'; echo nothing; {FOREVER}", "LogLevelMax=warning")
+    service.until("words")
+    service.write(FOREVER)
+    assert service.ask(must_not_match=["nothing"])["failure_class"] == "log_level_hidden"
+
+
 def test_rate_limit(service):
     # journald lets more through the more room its disk has; so many are too many for any.
     flood = f"for i in $(seq 4000); do echo line $i; done; sleep 2.5; echo after; {FOREVER}"
@@ -169,6 +176,10 @@ def test_a_users_own_journal_file_alone_lost_the_start(service):
         service.shell("journalctl --flush; rm -rf /srv/lossy; cp -r /var/log/journal/$(cat /etc/machine-id) /srv/lossy")
         exported = service.ask(directory="/srv/lossy", invocation=result["invocation_id"], must_not_match=["nothing"])
         assert (exported["failure_class"], exported["covers_start"]) == ("log_truncated", False)
+        # What others wrote in between shows that a file is missing altogether.
+        service.shell("rm /srv/lossy/user-*")
+        exported = service.ask(directory="/srv/lossy", invocation=result["invocation_id"], must_not_match=["second"])
+        assert exported["failure_class"] in ("log_truncated", "no_entries"), exported["msg"]
     finally:
         service.shell("rm -r /run/ja.go /srv/lossy")
 
@@ -345,6 +356,21 @@ def test_an_older_process_that_goes_on_writing(service):
         assert (result["failure_class"], result["unattributed"]) == ("pattern_not_found", 1)
     finally:
         service.shell(f"systemctl kill -s KILL {service.name}; rm -f /run/ja.go", check=False)
+
+
+def test_last_words_that_journald_reads_when_the_unit_runs_again(service):
+    """It gives them the invocation that the unit has by then."""
+    service.start(f"echo words; until [ -e /run/ja.go ]; do sleep 0.1; done; rm /run/ja.go; echo '{RUNNER.format(16)}'")
+    service.until("words")
+    service.write(f"echo words; {FOREVER}")
+    over = f"[ $(systemctl show --property=ActiveState --value {service.name}) = inactive ]"
+    service.shell(
+        "journald=$(systemctl show --property=MainPID --value systemd-journald); kill -STOP $journald; touch /run/ja.go; "
+        f"for i in $(seq 300); do {over} && break; sleep 0.1; done; systemctl start {service.name}; kill -CONT $journald"
+    )
+    service.until("words")
+    result = service.ask(preset="dflash")
+    assert (result["failure_class"], result["unattributed"]) == ("pattern_not_found", 1), result["msg"]
 
 
 def test_an_instance_of_a_template(service):
