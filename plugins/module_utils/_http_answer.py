@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 _LONGEST_NUMBER = 400
+# Half characters: Python makes text of them that cannot be encoded again, and Ansible refuses the whole answer of a module.
+_HALVES = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
 
 
 class HttpError(Exception):
@@ -89,7 +93,7 @@ def decoded(text: str) -> t.Any:
     Old releases of Python need minutes for the value of a number with a million digits.
     """
     try:
-        return json.loads(text, parse_int=_integer)
+        return json.loads(_HALVES.sub(r"\\ufffd", text), parse_int=_integer)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -193,6 +193,18 @@ def test_a_model_list_that_never_ends_does_not_keep_a_probe(hostile):
     assert probed(server.url, SHORT).failure_class == "generation_timeout" and server.requests == 0
 
 
+def test_half_characters_do_not_get_into_the_result(hostile):
+    """Ansible refuses a module's whole answer for one."""
+    body = r'{"choices": [{"message": {"content": "a \ud800 b \udc80 c \uD83D\uDE00 \ud83d\ud83d\ude00\ude00"}}]}'
+    server = hostile(whole(body.encode()), whole(rb'{"data": [{"id": "m\ud800"}]}'))
+    result = probed(server.url)
+    assert result.generation.content == "a \ufffd b \ufffd c \U0001f600 \ufffd\U0001f600\ufffd" and result.models == [
+        "m\ufffd"
+    ]
+    refused = probed(hostile(whole(rb'{"message": "no \ud800"}', b"HTTP/1.1 500 X\r\n")).url)
+    assert refused.msg.endswith("no \ufffd")
+
+
 @pytest.mark.parametrize("say", [endless(CHUNKED, b"1\r\n \r\n", 0.05), endless(OK + b"\r\n", b" " * 65536), b""])
 def test_a_whole_wait_ends_by_its_deadline(hostile, say):
     server = hostile(say)
