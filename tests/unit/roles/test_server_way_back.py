@@ -1,0 +1,105 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role decides where a change fails, and what it tells."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
+WRITTEN = {"changed": True}
+SAME = {"changed": False}
+GOOD, OTHER = {"id": "1", "on_host": True}, {"id": "2", "on_host": False}
+
+
+def of_role(name, **variables):
+    loader = DataLoader()
+    files = [
+        loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
+        for folder in ("defaults", "vars")
+    ]
+    given = {"ansible_check_mode": False, **files[0], **files[1], **variables}
+    return Templar(loader, variables=given).template(files[1][name])
+
+
+@pytest.mark.parametrize(
+    ("unit", "written"),
+    [
+        (WRITTEN, True),
+        # An earlier run wrote it and was killed.
+        (SAME, True),
+        ({"failed": True, "failure_class": "rule_violated", "changed": False}, False),
+        ({"failed": True, "failure_class": "write_failed", "changed": True}, True),
+        ({"failed": True, "msg": "missing required arguments: name"}, False),
+        ({"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Traceback"}, True),
+        ({"failed": True, "msg": "Module failed", "exception": "Traceback"}, True),
+    ],
+)
+def test_only_what_may_be_written_is_gone_back_from(unit, written):
+    assert of_role("server_written_before_failure", server_unit_written=unit) is written
+    assert of_role("server_written_before_failure", server_unit_written=unit, ansible_check_mode=True) is False
+
+
+@pytest.mark.parametrize(
+    ("variables", "word"),
+    [
+        ({"ansible_check_mode": True}, "checked"),
+        ({"server_unit_written": {"failed": True, "failure_class": "unknown_flag", "changed": False}}, "not_written"),
+        ({"server_rollback": False}, "left"),
+        ({"server_history_now": {"unreachable": True, "msg": "gone"}}, "unreachable"),
+        ({"server_history_now": {"failed": False, "failure_class": "no_permission", "msg": "no"}}, "unread"),
+        ({"server_history_now": {"configurations": [], "last_good": None}}, "remove"),
+        (
+            {
+                "server_history_now": {"configurations": [], "last_good": None},
+                "server_keep_failed_install": True,
+            },
+            "kept",
+        ),
+        ({"server_history_now": {"configurations": [GOOD, OTHER], "last_good": "1"}}, "same"),
+        ({"server_history_now": {"configurations": [GOOD, OTHER], "last_good": "2"}}, "restore"),
+    ],
+)
+def test_the_way_back(variables, word):
+    given = {"server_unit_written": WRITTEN, "server_history_now": {"configurations": [OTHER], "last_good": "2"}}
+    assert of_role("server_way_back_now", **{**given, **variables}) == word
+    failed = {"task": "Wait", "failure_class": "crash_loop", "msg": "It died.", "log_tail": ["a", "b"]}
+    told = of_role(
+        "server_both_stories",
+        **{**given, **variables},
+        server_change_failed=failed,
+        server_way_back=word,
+        server_way_back_taken="",
+        server_diagnosed={"path": "/d.tar.gz"},
+    )
+    lines = told.splitlines()
+    assert lines[:3] == ["Wait failed (crash_loop): It died.", "  | a", "  | b"]
+    assert len(lines) == 5 and lines[3].endswith((".", "no", "gone")) and "/d.tar.gz" in lines[4]
+
+
+@pytest.mark.parametrize(
+    ("wait", "restored", "kept"),
+    [
+        ({"base_url": "https://gpu1:4201", "timeout": 5}, "http://127.0.0.1:4201", {"base_url": "https://gpu1:4201"}),
+        # It listens elsewhere, and its model may be another one.
+        ({"base_url": "https://gpu1:4202", "expected_model": "new"}, "http://127.0.0.1:4201", {}),
+        ({"base_url": "https://gpu1:4202"}, None, {}),
+        ({"ca_path": "/ca", "require_speculation": True, "api_key_file": "/new"}, None, {"ca_path": "/ca"}),
+    ],
+)
+def test_of_the_wait_only_what_holds_for_another_configuration(wait, restored, kept):
+    found = of_role("server_restore_wait", server_wait=wait, server_restored={"base_url": restored})
+    assert {name: value for name, value in found.items() if name != "timeout"} == kept
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [("would be restarted: settings changed", True), ("the running process is what the unit describes", False)],
+)
+def test_a_restart_is_needed_where_the_service_module_would_make_one(reason, told):
+    assert bool(of_role("server_restart_reason", server_restart_needed={"reason": reason})) is told
+    assert of_role("server_restart_reason", server_restart_needed={"skipped": True}) == ""
