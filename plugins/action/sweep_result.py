@@ -33,6 +33,7 @@ _PAGE = "report.html"
 
 
 class ActionModule(ControllerAction):
+    LOOKS_IN_CHECK_MODE = True
     SPEC = {
         "state": {"type": "path", "required": True},
         "objective": {"type": "str"},
@@ -68,6 +69,8 @@ class ActionModule(ControllerAction):
         objective = Objective(params["objective"], params["objective_goal"])
         constraints = [Expression(text, "constraints") for text in params["constraints"]]
         gate = Gate(params["gate"])
+        if self._task.check_mode:
+            return {"skipped_reason": self.CHECK_MODE}
         state = read_state(params["state"])
         points = points_of(state, os.path.dirname(os.path.abspath(params["state"])))
         decision = decide(points, objective, constraints, gate.compare, params["baseline"])

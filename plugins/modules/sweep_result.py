@@ -15,7 +15,8 @@ description:
     there is no winner, and RV(reason) says why.
   - The baseline is plain DFLASH where it was measured, else the one without speculation. The gains over both are told.
   - Records that are missing or damaged, cells that do not count, and points of different releases are told and never make it fail.
-  - All of it happens on the controller, in the interpreter that runs Ansible, whatever host the task is for.
+  - All of it happens on the controller, in the interpreter that runs Ansible, whatever host the task is for. In check mode only the
+    options are looked at, expressions and gate among them.
 author:
   - llmops.sglang contributors (@llmops)
 requirements:

@@ -161,7 +161,7 @@ def _became(point: Point) -> str:
     if point.status == "measured":
         return "; ".join(point.problems) or "none of its cells has a throughput"
     if point.status == "not_run":
-        return f"it was not run{_after(point.msg)}"
+        return f"it was not {'' if not point.runs else 'wholly '}run{_after(point.msg)}"
     return f"{point.status} ({point.failure_class or 'no class told'}){_after(point.msg)}"
 
 

@@ -20,6 +20,7 @@ from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_objective imp
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_points import DFLASH, LINEAR, Point
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_scatter import Mark, Scatter, pareto
 
+_KEPT = frozenset(("kept",))
 FIGURE_NAMES = ("points", "pareto", "acceptance")
 _LONGEST_NAME = 28
 _LONGEST_VALUE = 12
@@ -42,12 +43,25 @@ def varied(points: t.Sequence[Point]) -> list[str]:
     """The parameters that are not the same in all points of the sweep's own, by name."""
     own = [point for point in points if point.kind not in _KINDS]
     names = dict.fromkeys(name for point in own for name in point.parameters)
-    return [name for name in names if len({_key(point.parameters.get(name)) for point in own}) > 1]
+    return [name for name in names if len({_key(value_of(point, name)) for point in own}) > 1]
+
+
+def value_of(point: Point, name: t.Any) -> t.Any:
+    """What a point sets a parameter to, or that it leaves it as it is; null takes it out."""
+    return point.parameters.get(name, _KEPT)
 
 
 def value_name(value: t.Any) -> str:
     """A parameter's value on an axis."""
-    text = "unset" if value is None else value if isinstance(value, str) else json.dumps(value, default=str)
+    text = (
+        "unset"
+        if value is None
+        else "as it is"
+        if value is _KEPT
+        else value
+        if isinstance(value, str)
+        else json.dumps(value, default=str)
+    )
     return plain(text, _LONGEST_VALUE)
 
 
@@ -72,7 +86,7 @@ def _heat_map(decision: Decision, objective: Objective, names: t.Sequence[str]) 
     across, up = sorted(names, key=lambda name: -len(values[name]))
     places: dict[tuple[int, int], Place] = {}
     for one in sorted(own, key=lambda one: one.point.same_as is not None, reverse=True):
-        keys = [_key(one.point.parameters.get(name)) for name in (across, up)]
+        keys = [_key(value_of(one.point, name)) for name in (across, up)]
         at = tuple(list(values[name]).index(key) for name, key in zip((across, up), keys))
         # The same point under two names: that which was run is the later one.
         places[at] = _place(one, decision, "\n")
@@ -95,13 +109,13 @@ def _gaps(values: t.Mapping[str, t.Any], places: t.Mapping[t.Any, t.Any]) -> boo
 
 def _values(judged: t.Sequence[Judged], name: str) -> dict[str, t.Any]:
     """The values of a parameter in order: unset, numbers, texts."""
-    found = {_key(one.point.parameters.get(name)): one.point.parameters.get(name) for one in judged}
+    found = {_key(value_of(one.point, name)): value_of(one.point, name) for one in judged}
     return dict(sorted(found.items(), key=lambda item: _value_order(item[1])))
 
 
 def _value_order(value: t.Any) -> tuple[int, float, str]:
-    if value is None:
-        return 0, 0.0, ""
+    if value is None or value is _KEPT:
+        return 0, float(value is None), ""
     if isinstance(value, (int, float)):
         return 1, float(value) if abs(value) < _DRAWN else math.copysign(_DRAWN, value), ""
     return 2, 0.0, _key(value)
@@ -109,7 +123,7 @@ def _value_order(value: t.Any) -> tuple[int, float, str]:
 
 def _bars(decision: Decision, objective: Objective, parameter: t.Optional[str]) -> Figure:
     def by_value(one: Judged) -> t.Any:
-        return one.point.kind in _KINDS, _value_order(one.point.parameters.get(parameter))
+        return one.point.kind in _KINDS, _value_order(value_of(one.point, parameter))
 
     def by_rank(one: Judged) -> t.Any:
         known = _drawable(one.objective)
@@ -120,7 +134,7 @@ def _bars(decision: Decision, objective: Objective, parameter: t.Optional[str]) 
     numbers = {id(one): place for place, one in enumerate(decision.judged, 1)}
     by = [parameter] if parameter else _told_apart_by(own)
     names = [
-        ", ".join(value_name(one.point.parameters.get(name)) for name in by)
+        ", ".join(value_name(value_of(one.point, name)) for name in by)
         if by and one.point.kind not in _KINDS
         else f"{numbers[id(one)]}: {plain(one.point.name, _LONGEST_NAME)}"
         for one in shown

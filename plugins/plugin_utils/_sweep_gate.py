@@ -14,7 +14,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._compare_side import
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_verdict import Rules
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.plugin_utils._report_text import plain
-from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_points import Point
+from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_points import DFLASH, LINEAR, Point
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,10 @@ class Gate:
         self.allow = list(options["allow_differences"])
 
     def compare(self, baseline: Point, point: Point) -> Comparison:
-        """*point* against *baseline*; what the two set themselves may differ, since that is what a sweep is about."""
+        """*point* against *baseline*; what they set themselves may differ, since that is what a sweep is about.
+
+        What a baseline of the sweep's own sets beside its drafting is there to make it equal, and must be.
+        """
         if not baseline.paths or not point.paths:
             return Comparison(reasons=("a side has no record",))
         allow = [*self.allow, *set_by(baseline), *set_by(point)]
@@ -57,5 +60,7 @@ class Gate:
 def set_by(point: Point) -> list[str]:
     """The names of what a point sets, as a comparison names them."""
     found = ["speculative_*"] if point.overrides["speculative"] else []
+    if point.kind in (LINEAR, DFLASH):
+        return found
     found += [str(name).lstrip("-").replace("-", "_") for name in point.overrides["args"]]
     return found + [f"environment.{name}" for name in point.overrides["environment"]]

@@ -39,7 +39,8 @@ def inventory(overrides: t.Mapping[str, t.Any], current: t.Mapping[str, t.Any]) 
     found = {}
     for part, variable in _VARIABLES.items():
         now = mapping(current.get(part))
-        new = {key: value for key, value in mapping(overrides.get(part)).items() if key not in now or now[key] != value}
+        # What is null is left out, as what is not there.
+        new = {key: value for key, value in mapping(overrides.get(part)).items() if now.get(key) != value}
         if new:
             found[variable] = new
     if not found:

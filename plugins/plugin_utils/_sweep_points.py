@@ -105,7 +105,14 @@ def points_of(state: t.Mapping[str, t.Any], directory: str) -> list[Point]:
     """
     entries = [entry for entry in state.get("points") or [] if isinstance(entry, dict)]
     by_name = {str(entry.get("name")): entry for entry in reversed(entries)}
-    return [_point(entry, by_name, directory) for entry in entries]
+    points = [_point(entry, by_name, directory) for entry in entries]
+    stopped = plain(mapping(state.get("stopped")).get("msg"))
+    for point in points:
+        if point.status == "not_run":
+            ended = len(point.runs)
+            part = f"Only {ended} of its repeats {'was' if ended == 1 else 'were'} run." if ended else ""
+            point.msg = " ".join(text for text in (part, point.msg or stopped) if text)
+    return points
 
 
 def _point(entry: t.Mapping[str, t.Any], by_name: t.Mapping[str, t.Mapping[str, t.Any]], directory: str) -> Point:

@@ -79,6 +79,8 @@ def test_a_task_leaves_the_options_of_the_next_alone(sweep):
 def test_in_check_mode_nothing_is_read_or_written(sweep):
     result = sweep("/nowhere/state.json", check=True)
     assert result["sweep_winner"] is None and "check mode" in result["skipped_reason"]
+    for wrong in ({"objective": "cells["}, {"constraints": ["("]}, {"gate": {"alpha": 2}}):
+        assert sweep("/nowhere/state.json", check=True, **wrong)["failure_class"] == "bad_request"
 
 
 def test_the_best_point_that_beats_plain_dflash_wins(sweep, tmp_path):
@@ -158,6 +160,28 @@ def test_a_point_that_failed_in_one_repeat_does_not_win(sweep, tmp_path):
     result = sweep([*baselines(tmp_path), point("shaky", runs)])
     assert result["sweep_winner"] is None
     assert "repeat 4 failed (server_crashed: The scheduler died.)" in rows(result)["shaky"]["why_not"]
+
+
+def test_a_point_that_was_not_run_in_each_repeat_does_not_win_and_tells_why_the_sweep_stopped(sweep, tmp_path):
+    points = [*baselines(tmp_path), point("begun", measured(tmp_path, 1.5), status="not_run"), point("late")]
+    result = sweep(
+        points, more={"stopped": {"why": "time", "msg": "The time budget of 60 s does not hold another run."}}
+    )
+    assert result["sweep_winner"] is None and result["counts"]["not_run"] == 2
+    begun, late = rows(result)["begun"], rows(result)["late"]
+    assert "not wholly run: Only 3 of its repeats were run. The time budget" in begun["why_not"] and begun["objective"]
+    assert late["why_not"] == "it was not run: The time budget of 60 s does not hold another run"
+
+
+def test_a_baseline_that_was_not_made_equal_is_not_comparable(sweep, tmp_path):
+    """What the sweep sets for its own baseline is no thing that may differ."""
+    linear = point("linear", measured(tmp_path, 0.5, arguments={"max_running_requests": 4096}), "baseline_linear")
+    linear["overrides"]["args"] = {"max_running_requests": 48}
+    fast = point("fast", measured(tmp_path, 1.5, arguments={"max_running_requests": 48}))
+    result = sweep([linear, fast])
+    assert result["sweep_winner"] is None and "max_running_requests" in result["reason"]
+    fast["overrides"]["args"] = {"max_running_requests": 48}
+    assert sweep([linear, fast])["sweep_winner"]["name"] == "fast"
 
 
 def test_a_point_with_a_cell_that_never_worked_does_not_win(sweep, tmp_path):
@@ -421,10 +445,10 @@ def test_the_inventory_of_the_winner_has_only_what_differs(sweep, tmp_path):
     best = point("best", measured(tmp_path, 1.3))
     best["overrides"] = {
         "speculative": {"draft_window_size": 2048, "block_size": 16},
-        "args": {"note": "{{ 7 * 7 }}", "tp_size": 8, "quiet": None},
+        "args": {"note": "{{ 7 * 7 }}", "tp_size": 8, "quiet": None, "loud": None},
         "environment": {"SGLANG_X": "a: b\n# \x1b[31m"},
     }
-    now = {"speculative": {"block_size": 16}, "args": {"tp_size": 8}}
+    now = {"speculative": {"block_size": 16}, "args": {"tp_size": 8, "loud": True}}
     text = sweep([*baselines(tmp_path), best], current=now)["sweep_winner"]["inventory"]
 
     class Loader(yaml.SafeLoader):
@@ -433,7 +457,7 @@ def test_the_inventory_of_the_winner_has_only_what_differs(sweep, tmp_path):
     Loader.add_constructor("!unsafe", lambda loader, node: node.value)
     assert yaml.load(text, Loader) == {
         "server_speculative": {"draft_window_size": 2048},
-        "server_args": {"note": "{{ 7 * 7 }}", "quiet": None},
+        "server_args": {"note": "{{ 7 * 7 }}", "loud": None},
         "server_environment": {"SGLANG_X": "a: b\n# \x1b[31m"},
     }
     assert "note: !unsafe" in text and "\x1b" not in text
