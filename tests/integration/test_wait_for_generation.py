@@ -174,6 +174,20 @@ def test_a_taken_port_is_told_though_the_ready_line_shows(server):
     assert f"{other}.service" in result["msg"] and result["attempts"] == 0 and result["log_tail"]
 
 
+def test_a_script_that_takes_its_time_beside_a_server_at_the_default_address(server):
+    """Longer than a process on its way out is given: another server there is none that the unit was to be."""
+    server.background(f"{server.name}-other", "/usr/bin/python3 -m http.server --bind 127.0.0.1 30000")
+    script = f"/run/{server.name}.sh"
+    server.shell(
+        f"cat > {script} <<'END'\n#!/bin/bash\nsleep 5\n"
+        f"exec /usr/bin/python3 -B -m sglang.launch_server --model-path org/model --port {server.port}\nEND\nchmod +x {script}"
+    )
+    server.write(extra=f"ExecStart=\nExecStart={script}").start()
+    result = server.ready()
+    assert result["base_url"] == f"http://127.0.0.1:{server.port}" and result["listener"]["owned"] == "yes"
+    server.shell(f"systemctl stop {server.name}-other")
+
+
 def test_a_lingering_process_of_the_last_invocation_is_waited_for(server):
     # With KillMode=none the old process stays in the unit's control group and goes on answering everything.
     server.write("SIM_LOAD_SECONDS=6", extra="KillMode=none").start()
