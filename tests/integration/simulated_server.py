@@ -96,6 +96,14 @@ class SimulatedServer:
     def wait_exit(self, timeout=60.0):
         return self.process.wait(timeout)
 
+    def stays(self, seconds=0.3):
+        """Fails as soon as the process ends, within a time that is long for what it does at its fastest pace."""
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return self
+        raise AssertionError(f"it ended with {status}:\n{self.log[-3000:]}")
+
     def call(self, method, path, body=None, headers=None, timeout=30.0):
         """One request on a connection of its own. A dict goes as JSON, text and bytes as they are."""
         began = time.monotonic()

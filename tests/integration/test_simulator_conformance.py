@@ -165,10 +165,10 @@ def test_logs(tmp_path, record, name):
                 status = server.wait_exit()
             else:
                 status = None
-                time.sleep(0.3 if name == "port_taken" else 0)
-                server.wait_line(
-                    {"port_taken": "Errno 98", "sigkill_detokenizer": "Waiting 60"}.get(name, "server_args=")
-                )
+                last = {"port_taken": "Waiting for application shutdown", "sigkill_detokenizer": "Waiting 60"}
+                server.wait_line(last.get(name, "server_args="))
+                if name == "port_taken":
+                    server.stays()
             text = server.log
     finally:
         if other:
