@@ -71,11 +71,8 @@ def decide(
     """
     known = {kind: point for kind in (DFLASH, LINEAR) for point in points if point.kind == kind and _usable(point)}
     baseline, caveats = _baseline(points, known, wanted)
-    documents = {
-        id(point): _document(point, objective) for point in [*known.values(), *([baseline] if baseline else [])]
-    }
-    sides = {kind: documents.get(id(known.get(kind))) for kind in (LINEAR, DFLASH)}
-    sides["baseline"] = documents.get(id(baseline))
+    asked = {LINEAR: known.get(LINEAR), DFLASH: known.get(DFLASH), "baseline": baseline} if constraints else {}
+    sides = {name: _document(point, objective) if point else None for name, point in asked.items()}
     judged = []
     for point in points:
         one = Judged(point)
@@ -86,7 +83,8 @@ def decide(
             one.gate = next((one.against[k] for k, p in known.items() if p is baseline), None) or _held(
                 compare, baseline, point
             )
-        if point.status == "measured" and point.records and point.kind not in _KINDS and not _is(point, baseline):
+        own = point.status == "measured" and point.records and point.kind not in _KINDS and not _is(point, baseline)
+        if constraints and own:
             one.unmet = unmet(constraints, {**_document(point, objective), **sides, "point": _names(point)})
         one.why_not = _why_not(one, baseline, lacks)
     able = sorted((one for one in judged if one.eligible), key=lambda one: _order(one, objective))

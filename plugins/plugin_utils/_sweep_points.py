@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import statistics
@@ -180,7 +179,7 @@ def valid_alone(record: Record) -> dict[str, t.Any]:
     kept = {key: value for key, value in record.items() if key != "cells"}
     kept["cells"] = [cell for cell in cells if cell["valid"]]
     kept["invalid_cells"] = [cell for cell in cells if not cell["valid"]]
-    return copy.deepcopy(kept)
+    return kept
 
 
 def worst(point: Point) -> dict[str, t.Any]:
