@@ -269,7 +269,7 @@ def _check_fields(entry: Entry) -> None:
     flags = (entry.proven, entry.found, entry.there)
     if not all(isinstance(x, str) for x in texts) or not all(isinstance(x, bool) for x in flags):
         raise ValueError("a field has another type")
-    if type(entry.sequence) is not int or not isinstance(entry.argv, list):
+    if not isinstance(entry.sequence, int) or not isinstance(entry.argv, list):
         raise ValueError("a field has another type")
 
 

@@ -50,7 +50,7 @@ def load_files(data: t.Any, name: str) -> Files:
         kept = KeptFile(**one)
         numbers = (kept.mode, kept.uid, kept.gid)
         texts = (kept.path, kept.text)
-        if not all(type(n) is int and n >= 0 for n in numbers) or not all(isinstance(x, str) for x in texts):
+        if not all(isinstance(n, int) and n >= 0 for n in numbers) or not all(isinstance(x, str) for x in texts):
             raise ValueError("a field has another type")
         if kept.kind not in ("file", "link", "directory") or not _is_place(kept, name):
             raise ValueError(f"'{kept.path}' is no file of {name}")

@@ -31,6 +31,8 @@ options:
   invocation:
     description:
       - V(current) is the invocation that the service manager holds now, V(previous) the one before it as the journal has it.
+      - Of one whose process has gone, as in exported journals, nobody can tell any more where the unit sent its output. What is
+        absent is then judged by the rows that are there, and RV(msg) says so.
       - Else an invocation id of 32 hexadecimal digits; dashes and case do not matter. It may also be that of a transient
         unit that is gone.
       - V(any) means every row of the unit, and is only for O(directory) and O(files).
@@ -39,8 +41,9 @@ options:
   directory:
     description:
       - Read the journal files in this directory instead of the host's journal. O(invocation) must then be an id or V(any).
-      - It must have all files of that host. That the one of the user who runs the service is missing altogether, rows cannot
-        show.
+      - It must have all files of that host, as journald numbers its rows over all of them; where numbers are left out since the
+        start of the invocation, as without the file of the user who runs the service, nothing is taken for absent. Rows that
+        were chosen by unit and written anew lack what journald says of suppressed ones, and nothing tells that they do.
     type: path
   files:
     description:
@@ -190,7 +193,9 @@ failure_class:
   type: str
   sample: field_mismatch
 msg:
-  description: One sentence for each of the first three failures.
+  description:
+    - One sentence for each of the first three failures. Where none is, it says so, and what that rests on that nobody can tell
+      any more.
   returned: always
   type: str
 results:
@@ -282,7 +287,9 @@ suppressed:
   returned: always
   type: int
 unattributed:
-  description: How many rows of the unit's processes carry no invocation; such rows prove nothing.
+  description:
+    - How many rows of the unit's processes carry no invocation, or were written by a process of an older one, to which journald
+      gives the invocation that the unit has now. Such rows prove nothing, and must have no forbidden line either.
   returned: always
   type: int
 unattributed_lines:
