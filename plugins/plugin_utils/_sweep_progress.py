@@ -11,6 +11,7 @@ import statistics
 import time
 import typing as t
 
+from ansible_collections.llmops.sglang.plugins.plugin_utils._report_text import plain
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_definition import Point
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_points import DFLASH, LINEAR
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_state import State
@@ -79,7 +80,8 @@ def note(state: State, point: Point, run: dict[str, t.Any], max_failures: int) -
     if max_failures and state["failures_in_a_row"] >= max_failures:
         state["stopped"] = {
             "why": "failures",
-            "msg": f"{state['failures_in_a_row']} runs failed one after the other, the last with {run['failure_class']}: {run['msg']}",
+            "msg": f"{state['failures_in_a_row']} runs failed one after the other, the last with {run['failure_class']}: "
+            f"{plain(run['msg'], 200)}",
         }
 
 

@@ -117,7 +117,9 @@ def take_over(
         lost = [run for run in entry["runs"] if run["status"] == "measured" and not _is_there(run, directory)]
         told += [f"{entry['name']} is measured again: the record '{run['record_path']}' is gone." for run in lost]
         entry["runs"] = [
-            run for run in entry["runs"] if run not in lost and not (retry_failed and run["status"] == "failed")
+            run
+            for run in entry["runs"]
+            if run not in lost and not (run["status"] == "failed" and (retry_failed or _lived(run)))
         ]
         namesake = next((old for old in former if old["name"] == entry["name"] and old.get("runs")), None)
         changed = differences(namesake.get("evidence"), entry["evidence"]) if namesake else []
@@ -125,6 +127,11 @@ def take_over(
             told.append(f"{entry['name']} is measured again: {', '.join(changed)} changed.")
     left = [old for number, old in enumerate(former) if number not in used and old.get("runs")]
     return left[-_MOST_FORMER:], told
+
+
+def _lived(run: t.Mapping[str, t.Any]) -> bool:
+    """Whether a run failed for what its measurement met, such as other traffic, and its server did not die of it."""
+    return run.get("stage") == "benchmark" and run.get("failure_class") == "condition_not_met"
 
 
 def _joined(runs: Runs, more: Runs) -> Runs:
