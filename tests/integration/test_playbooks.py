@@ -14,13 +14,19 @@ import yaml
 
 RELEASE = "0.5.15.post1"
 SIMULATOR = "/opt/playbooks-sim"
+UNIT = "sglang-site"
+# What proves the server once more before anything is measured, too.
+NOTHING_MEASURED = {"benchmark_matrix": False, "benchmark_coding": False, "benchmark_require_evidence": False}
+FAST = {"SIM_LOAD_SECONDS": "0.3", "SIM_WARMUP_SECONDS": "0.1", "SIM_PACE": "0.05"}
+# A busy machine must not look like a saturated client.
+SLOW_STEPS = {**FAST, "SIM_STEP_MS": "100"}
 
 
 class Site:
     """One host's inventory, and the playbooks run with it."""
 
     def __init__(self, hosts, folder):
-        self.hosts, self.folder = hosts, folder
+        self.hosts, self.folder, self.as_deployed = hosts, folder, ""
         self.vars = {
             "server_name": "sglang-site",
             "server_python": f"{SIMULATOR}/bin/python",
@@ -31,12 +37,11 @@ class Site:
                 "draft_window_size": 2048,
                 "block_size": 8,
             },
-            # Slow steps: a busy machine must not look like a saturated client.
-            "server_environment": {"SIM_LOAD_SECONDS": "2", "SIM_PACE": "0.2", "SIM_STEP_MS": "100"},
+            "server_environment": FAST,
             "server_wait": {"timeout": 60, "require_speculation": True, "progress_interval": 1},
             "benchmark_results_dir": str(folder / "records"),
             "benchmark_label": "site",
-            "benchmark_matrix": {"contexts": [60], "concurrency": [1, 2], "max_tokens": 32, "requests": 4},
+            "benchmark_matrix": {"contexts": [60], "concurrency": [1, 2], "max_tokens": 32, "requests": 2, "warmup": 1},
             # Those that the stand-in can write.
             "benchmark_coding": {"task_names": ["is_palindrome", "fib", "merge_sorted", "word_count", "gcd"]},
         }
@@ -55,7 +60,12 @@ class Site:
         return done.stdout.strip()
 
     def invocation(self):
-        return self.shell("systemctl show -P InvocationID sglang-site")
+        return self.shell(f"systemctl show -P InvocationID {UNIT}")
+
+    def found(self):
+        """What a test may have changed: the process and the files that it comes from."""
+        shown = f"systemctl show -p InvocationID,ActiveState,SubState,MainPID,NeedDaemonReload,UnitFileState {UNIT}"
+        return self.shell(f"{shown}; systemctl cat {UNIT} || true")
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +83,10 @@ def site(hosts, tmp_path_factory):
 @pytest.fixture
 def deployed(site):
     """The server of the inventory, running; each test starts from there."""
-    done = site.run("site", benchmark_matrix=False, benchmark_coding=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    if site.found() != site.as_deployed:
+        done = site.run("site", **NOTHING_MEASURED)
+        assert done.returncode == 0, done.stdout + done.stderr
+        site.as_deployed = site.found()
     return site
 
 
@@ -88,14 +100,15 @@ def test_a_fresh_host_is_reviewed_without_being_touched(site):
 
 @pytest.mark.alone
 def test_the_main_job_and_then_nothing(site):
-    first = site.run("site")
+    slow = {"server_environment": SLOW_STEPS}
+    first = site.run("site", **slow)
     assert first.returncode == 0, first.stdout + first.stderr
     assert "host1 sglang-site: ready" in first.stdout
     before = site.invocation()
     # What one run proves depends on the machine, but both are of the same thing.
     baseline = {"benchmark_baseline": "*_site_*.json", "benchmark_compare": {"fail_on": "never"}}
     filed = {"benchmark_report": {}, "benchmark_keep": 2, "benchmark_prometheus_file": str(site.folder / "sglang.prom")}
-    second = site.run("site", benchmark_coding=False, benchmark_label="again", **baseline, **filed)
+    second = site.run("site", benchmark_coding=False, benchmark_label="again", **slow, **baseline, **filed)
     assert second.returncode == 0, second.stdout + second.stderr
     assert "again against site" in second.stdout and "differ in nothing that is recorded" in second.stdout
     assert second.recap["changed"] == "0"
@@ -117,13 +130,13 @@ def test_the_main_job_and_then_nothing(site):
 def test_a_write_that_died_before_the_restart_is_repaired_by_the_next_run(deployed):
     before = deployed.invocation()
     changed = {**deployed.vars["server_args"], "max_running_requests": 7}
-    pending = deployed.run("site", server_args=changed, server_restart="never", benchmark_matrix=False)
+    pending = deployed.run("site", server_args=changed, server_restart="never", **NOTHING_MEASURED)
     assert pending.returncode == 0, pending.stdout + pending.stderr
     assert deployed.invocation() == before
     told = deployed.run("verify", server_args=changed)
     assert told.returncode != 0
     assert "a restart is pending" in told.stdout
-    repaired = deployed.run("site", server_args=changed, benchmark_matrix=False, benchmark_coding=False)
+    repaired = deployed.run("site", server_args=changed, **NOTHING_MEASURED)
     assert repaired.returncode == 0, repaired.stdout + repaired.stderr
     assert deployed.invocation() != before
 
@@ -176,44 +189,51 @@ def test_what_a_log_says_is_no_template(deployed):
     ],
     ids=["number", "trained"],
 )
-def test_a_window_that_was_not_applied_fails_before_the_benchmark(deployed, asked):
-    lie = {**deployed.vars["server_environment"], "SIM_FAULT": "draft:lie:window"}
+def test_a_window_that_was_not_applied_fails_before_the_benchmark(site, asked):
+    lie = {**FAST, "SIM_FAULT": "draft:lie:window"}
     journal = asked.get("server_journal", {})
     speculative = {k: v for k, v in asked.items() if k != "server_journal"}
     wanted = {
         "server_environment": lie,
-        "server_speculative": {**deployed.vars["server_speculative"], **speculative},
+        "server_speculative": {**site.vars["server_speculative"], **speculative},
         "server_journal": journal,
+        # The second playbook is to find what the first one left.
+        "server_rollback": False,
     }
     for playbook in ("site", "benchmark"):
-        done = deployed.run(playbook, **wanted)
+        done = site.run(playbook, **wanted)
         assert done.returncode != 0
         assert "field_mismatch" in done.stdout
         assert "Measure throughput" not in done.stdout
 
 
-def test_a_trained_window_that_is_not_asked_for_is_told(deployed):
-    without = {k: v for k, v in deployed.vars["server_speculative"].items() if k != "draft_window_size"}
-    done = deployed.run("site", server_speculative=without, benchmark_matrix=False, benchmark_coding=False)
+def test_a_trained_window_that_is_not_asked_for_is_told(site):
+    without = {k: v for k, v in site.vars["server_speculative"].items() if k != "draft_window_size"}
+    done = site.run("site", server_speculative=without, **NOTHING_MEASURED)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "was trained with a window of 2048 tokens" in done.stderr + done.stdout
-    reviewed = deployed.run("verify", server_speculative=without)
+    reviewed = site.run("verify", server_speculative=without)
     assert reviewed.returncode != 0
     assert "trained with a window of 2048 tokens and runs with None" in reviewed.stdout
 
 
-def test_of_a_server_without_a_drafter_no_window_is_asked(deployed):
-    for journal in ({}, {"timeout": 5}, {"must_not_match": ["Segfault"]}):
-        done = deployed.run(
-            "site",
+def test_of_a_server_without_a_drafter_no_window_is_asked(site):
+    # Both prove the server before they would measure it.
+    for playbook, journal in (
+        ("site", {}),
+        ("benchmark", {"timeout": 5}),
+        ("benchmark", {"must_not_match": ["Segfault"]}),
+    ):
+        done = site.run(
+            playbook,
             server_speculative={},
-            server_environment={"SIM_LOAD_SECONDS": "1", "SIM_PACE": "0.2"},
             server_wait={"timeout": 60},
             server_journal=journal,
             benchmark_matrix=False,
             benchmark_coding=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+        assert "Wait until this invocation generates" in done.stdout
 
 
 def test_a_flag_of_another_release_is_refused_and_the_server_goes_on(deployed):
@@ -234,12 +254,15 @@ def test_restart_gives_another_proved_invocation(deployed):
 
 
 @pytest.mark.alone
-def test_the_benchmark_alone_proves_first(deployed):
-    done = deployed.run("benchmark", benchmark_coding=False)
+def test_the_benchmark_alone_proves_first(site):
+    slow = {"server_environment": SLOW_STEPS}
+    deployed = site.run("site", **slow, **NOTHING_MEASURED)
+    assert deployed.returncode == 0, deployed.stdout + deployed.stderr
+    done = site.run("benchmark", benchmark_coding=False, **slow)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.index("Prove the draft window") < done.stdout.index("Measure throughput")
-    deployed.shell("systemctl stop sglang-site")
-    refused = deployed.run("benchmark")
+    site.shell("systemctl stop sglang-site")
+    refused = site.run("benchmark", **slow)
     assert refused.returncode != 0
     assert "Measure throughput" not in refused.stdout
 
