@@ -91,9 +91,9 @@ def test_a_rollback_that_is_killed_at_any_task_is_done_by_the_next_one(deployed)
     ("fault", "said"),
     [
         ("load:crash:oom", "was put back, and it generates again"),
-        ("request:garbage", "garbage_output"),
+        ("serving:lie:garbage", "garbage_output"),
         ("ready:lie:no_bind", "was put back, and it generates again"),
-        ("request:status:500", "was put back, and it generates again"),
+        ("serving:status:500", "server_error"),
         ("draft:lie:window_none", "field_mismatch"),
     ],
 )
@@ -207,3 +207,25 @@ def test_a_vendor_s_unit_runs_again_without_the_drop_in_that_failed(absent):
         assert absent.files() == ""
     finally:
         absent.shell(f"systemctl stop {NAME}; rm {vendor}; systemctl daemon-reload")
+
+
+def test_a_unit_of_a_user_and_an_instance_of_a_template_go_back_as_well(hosts, server, tmp_path):
+    """Another user's unit of the same name and other instances of the template stay as they are."""
+    server.shell("loginctl enable-linger operator; until test -S /run/user/$(id -u operator)/bus; do :; done")
+    mine = DeployedServer(
+        hosts, tmp_path, server_scope="user", server_name=f"{NAME}@b.service", ansible_user="operator"
+    )
+    mine.vars["server_args"] = {**mine.vars["server_args"], "port": 4312}
+    template = "[Service]\\nExecStart=/bin/false\\n"
+    home = mine.shell("echo ~operator")
+    units = f"{home}/.config/systemd/user"
+    mine.shell(f"su operator -c 'mkdir -p {units}' && printf '{template}' > {units}/{NAME}@.service")
+    mine.deploy()
+    look = f"cd {units} && find . -printf '%p %M %u %g %l\\n' | sort && cat {NAME}@b.service {NAME}@b.service.secrets/* {NAME}@.service"
+    before = mine.shell(look)
+    done = mine.run(server_environment=mine.environment("draft:lie:window"), server_api_key=KEYS[1])
+    assert done.returncode == 2 and "was put back, and it generates again" in done.said, done.said
+    assert mine.shell(look) == before
+    assert "history" in mine.shell(f"ls {home}/.local/state/llmops-sglang")
+    mine.deploy(server_state="absent")
+    assert f"{NAME}@b" not in mine.shell(f"find {units}")
