@@ -316,9 +316,7 @@ class InvocationReader:
         if row.get("MESSAGE_ID") != SUPPRESSED or row.get("_SYSTEMD_UNIT") == self.log.unit:
             return False
         match = _SUPPRESSED_TEXT.match(str(row.get("MESSAGE") or ""))
-        if not match:
-            return False
-        named = match.group(2).rstrip(".")
+        named = match.group(2).rstrip(".") if match else ""
         return named == self.log.unit or (self.journal.user and named.startswith("user@"))
 
     def _dropped(self, row: Row) -> int:
