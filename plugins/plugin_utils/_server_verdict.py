@@ -194,7 +194,11 @@ def _changes(changes: Result) -> str:
     parts += [f"{name}={value} is too much" for name, value in (changes.get("removed") or {}).items()]
     parts += [f"{n}={v.get('before')} should be {v.get('after')}" for n, v in (changes.get("changed") or {}).items()]
     shown = ", ".join(parts[:6]) + (f" and {len(parts) - 6} more" if len(parts) > 6 else "")
-    return f"it is not what the inventory says: {shown or 'other settings than arguments differ, see the diff'}"
+    return (
+        f"its arguments differ: {shown}"
+        if shown
+        else "other settings than its arguments differ: see the diff of the unit"
+    )
 
 
 def _mismatch(result: Result) -> str:
