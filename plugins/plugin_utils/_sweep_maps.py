@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ansible_collections.llmops.sglang.plugins.plugin_utils._report_canvas import (
     SIZE,
+    Drawing,
     Margins,
     Palette,
     plain_axes,
@@ -20,6 +21,8 @@ from ansible_collections.llmops.sglang.plugins.plugin_utils._report_canvas impor
 # Inches.
 _CELL, _ROW, _BAR, _CHARACTER = 0.92, 0.56, 0.27, 0.078
 _WIDEST = 12.0
+# The size of labels in points, and how wide a character is in terms of it.
+_POINTS, _WIDTH = 10, 0.68
 _DARK_BELOW = 0.5
 # Of Rec. 709, from linear enough colours.
 _LUMINANCE = (0.2126, 0.7152, 0.0722)
@@ -60,7 +63,7 @@ class HeatMap:
         sides = self.margins
         wide = sides.left + sides.right + _CELL * len(self.x_names)
         high = sides.above + sides.below + _ROW * len(self.y_names)
-        return min(max(SIZE[0], wide), _WIDEST), max(SIZE[1] - 1.2, high)
+        return min(max(SIZE[0], wide), _WIDEST), max(SIZE[1] - 0.7, high)
 
     def fill(self, axes: t.Any, palette: Palette) -> None:
         from matplotlib import colormaps
@@ -88,7 +91,7 @@ class HeatMap:
         axes.set_xticks(range(len(self.x_names)), self.x_names)
         axes.set_yticks(range(len(self.y_names)), self.y_names)
         axes.set_xlabel(self.x_label, color=palette.muted)
-        axes.set_ylabel(self.y_label, color=palette.muted)
+        axes.set_ylabel(self.y_label, color=palette.muted, fontsize=_that_fits(self.y_label, self))
         axes.set_title(self.unit, loc="left", color=palette.muted, fontsize=9)
         plain_axes(axes, palette)
         axes.grid(False)
@@ -144,5 +147,11 @@ class Bars:
         axes.set_xlim(right=most * 1.14 if most > 0 else None)
         axes.set_xlabel(self.x_label, color=palette.muted, fontsize=9)
         if self.y_label:
-            axes.set_ylabel(self.y_label, color=palette.muted)
+            axes.set_ylabel(self.y_label, color=palette.muted, fontsize=_that_fits(self.y_label, self))
         plain_axes(axes, palette, "x")
+
+
+def _that_fits(label: str, drawing: Drawing) -> float:
+    """The size in points of a text that stands upright beside the axes."""
+    room = drawing.size[1] - drawing.margins.above - drawing.margins.below
+    return min(_POINTS, room * 72 / (_WIDTH * max(len(label), 1)))
