@@ -17,7 +17,7 @@ description:
     SGLang's default is asked, another server at that address is no failure yet, and a failure in the end says so.
   - It fails at once, with a word in RV(failure_class), where waiting cannot help, as when the process died or its log tells why.
   - While it waits, a line is shown at each change of the stage and at least every O(progress_interval) seconds, and a warning
-    at the moment when a start takes more than twice what earlier starts of the same command line took.
+    once a start takes more than twice what earlier ones of the same command line took.
   - When the run is interrupted, its connection is cut, or the task's own C(timeout) strikes, the module on the host ends, too.
 author:
   - llmops.sglang contributors (@llmops)
@@ -32,8 +32,7 @@ extends_documentation_fragment:
 attributes:
   idempotent:
     support: full
-    details:
-      - The times of starts are kept in a small file on the host for RV(expected_elapsed).
+    details: The times of starts are kept in a small file on the host for RV(expected_elapsed).
 options:
   api:
     description: Which API to use. V(chat) and V(completions) are those of OpenAI, V(generate) is SGLang's own.
@@ -51,8 +50,7 @@ options:
       - By default O(expected_model), else the first one that the server lists.
     type: str
   expected_model:
-    description:
-      - The model that the server must list as served. The name in a generation answer is no proof, since SGLang echoes any.
+    description: The model that the server must list as served. The name in an answer is no proof, since SGLang echoes any.
     type: str
   prompt:
     description:
@@ -115,14 +113,11 @@ options:
     type: bool
     default: false
   require_speculation:
-    description:
-      - Whether the server must show that speculative decoding works, by the verify steps of an answer, else by its counters.
+    description: Whether verify steps of speculative decoding must show in an answer, or else in the server's counters.
     type: bool
     default: false
   warmup_contexts:
-    description:
-      - Prompt lengths, in tokens, to exercise before the server counts as ready; approximate, since the tokenizer is the
-        server's.
+    description: Prompt lengths, in tokens, to exercise before the server counts as ready; approximate, by the server's counts.
     type: list
     elements: int
     default: []
@@ -160,9 +155,7 @@ options:
     type: int
     default: 15
   keep_start_time:
-    description:
-      - Whether to keep on the host how long the start took that this wait saw, which is all that it writes there. It becomes
-        RV(expected_elapsed) of later waits.
+    description: Whether to keep on the host, for RV(expected_elapsed) of later waits, how long the start took that this one saw.
     type: bool
     default: true
   slice_seconds:
