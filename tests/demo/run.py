@@ -171,10 +171,17 @@ def newest_record(records: pathlib.Path, begun: float) -> pathlib.Path | None:
     return max(found, key=lambda file: file.stat().st_mtime, default=None)
 
 
+def codings(record: pathlib.Path, begun: float) -> list[pathlib.Path]:
+    """The coding evaluations beside *record* that were written since *begun*."""
+    return [file for file in record.parent.glob("coding/*.json") if file.stat().st_mtime >= begun]
+
+
 def machine_was_busy(records: pathlib.Path, begun: float) -> bool:
     """Whether the only thing wrong with the figures is that this machine could not keep up with measuring them."""
     record = newest_record(records, begun)
-    cells = json.loads(record.read_text())["cells"] if record else []
+    if record is None or any(json.loads(file.read_text())["tasks_not_run"] for file in codings(record, begun)):
+        return False
+    cells = json.loads(record.read_text())["cells"]
     return {reason for cell in cells for reason in cell["reasons"]} == {"client_saturated"}
 
 
@@ -187,12 +194,9 @@ def show_record(records: pathlib.Path, begun: float) -> None:
         raise DemoError(f"no record was written below {records}")
     say("What was measured, from the record")
     print(markdown(json.loads(record.read_text())))
-    for file in record.parent.glob("coding/*.json"):
-        if file.stat().st_mtime >= begun:
-            coded = json.loads(file.read_text())
-            print(
-                f"Coding: {coded['tasks_passed']} of {coded['tasks_total']} passed, {coded['tasks_not_run']} not run."
-            )
+    for file in codings(record, begun):
+        coded = json.loads(file.read_text())
+        print(f"Coding: {coded['tasks_passed']} of {coded['tasks_total']} passed, {coded['tasks_not_run']} not run.")
     print(f"Record: {record}")
 
 
@@ -213,7 +217,13 @@ def demonstrate(place: TestHost | UserUnits, inventory: pathlib.Path, quick: boo
     status = ansible_playbook(*words, str(REPOSITORY / "playbooks/site.yml"), **variables)
     if status != 0 and machine_was_busy(records, begun):
         say("This machine was too busy for some of the figures. They count as invalid: all is measured once more")
+        begun = time.time()
         status = ansible_playbook(*words, str(REPOSITORY / "playbooks/benchmark.yml"), **variables)
+        if status != 0 and machine_was_busy(records, begun):
+            say(
+                "This machine stayed too busy to measure. All else is proved; the record names the figures that are invalid"
+            )
+            status = 0
     if status != 0:
         raise DemoError("the main job failed")
     show_record(records, begun)
