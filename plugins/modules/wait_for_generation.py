@@ -276,7 +276,6 @@ acceptance_length:
     - With O(require_speculation) or O(api=generate) SGLang counts them. One short answer says little of the mean.
   type: float
   returned: always
-  sample: 4.2
 usage:
   description: Token counts of the last generation as the server gave them.
   type: dict
