@@ -110,3 +110,8 @@ def write(folder, points, **more):
     path = folder / "state.json"
     path.write_text(json.dumps(state(points, **more)), encoding="utf-8")
     return str(path)
+
+
+def rows(result):
+    """The entries of a result by name."""
+    return {one["name"]: one for one in result["sweep_results"]}
