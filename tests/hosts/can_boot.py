@@ -26,8 +26,10 @@ def main() -> int:
 
 
 def _has_sudo() -> bool:
+    """Whether sudo asks no password, tried in a session of its own: what it remembers for this terminal helps no worker."""
     try:
-        return subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0
+        done = subprocess.run(["sudo", "-n", "true"], capture_output=True, start_new_session=True, check=False)
+        return done.returncode == 0
     except OSError:
         return False
 

@@ -22,6 +22,7 @@ PROGRAM = os.path.abspath(__file__)
 
 
 def main(words: list) -> int:
+    os.umask(0o022)  # the caller, who may not be root, looks below the set's directory
     if words[0] in ("keep", "inside"):
         with open(words[1], encoding="utf-8") as file:
             settings = from_json(file.read())

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -115,9 +116,13 @@ def test_hosts_are_told_apart_and_keep_a_journal(hosts):
 
 def test_four_hosts_are_up_in_five_seconds_and_gone_after_destroy(make_set):
     four = make_set("four", [f"host{number}" for number in range(1, 5)])
+    # A caller who hides what he makes from others finds his way below a directory of root's all the same.
+    umask = os.umask(0o077)
     started = time.monotonic()
     assert_created(four.create())
     took = time.monotonic() - started
+    os.umask(umask)
+    assert [stat.S_IMODE(place.stat().st_mode) & 0o055 for place in (BASE, BASE / four.name)] == [0o055, 0o055]
     for host in four.names:
         assert four.ssh(host, "systemctl is-system-running").stdout == "running\n"
     link = interface(four.name)

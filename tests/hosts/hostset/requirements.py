@@ -39,7 +39,9 @@ ip link add bridge0 type bridge && ip link add leg0 type veth peer name leg1 && 
 def check() -> None:
     """Raises HostsError with the reason when no host can be booted here."""
     if os.geteuid() != 0:
-        raise HostsError("A test host cannot be booted by this user: it needs root or sudo without a password.")
+        raise HostsError(
+            "A test host cannot be booted by this user: it needs root or sudo without a password (try as root)."
+        )
     for program, package in PROGRAMS.items():
         if not shutil.which(program, path=ENVIRON["PATH"]):
             raise HostsError(f"The program {program!r} is missing on this machine: install the package {package!r}.")
