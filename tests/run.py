@@ -1,16 +1,19 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run all checks of the collection, one after the other, and end with plain counts.
+"""Run all checks of the collection and end with plain counts.
 
-Each check is a command; a pytest run counts each of its tests, any other check counts once.
+Each check is a command; a pytest run counts each of its tests, any other check counts once. What keeps only one core busy
+runs beside others; what measures runs alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -23,7 +26,10 @@ from dataclasses import dataclass, field
 CLONE = pathlib.Path(__file__).resolve().parent.parent
 BUILD = CLONE / ".build"
 # ansible-test wants the collection as real folders of these names, and nothing that git does not know.
-COPY = BUILD / "copy" / "ansible_collections" / "llmops" / "sglang"
+COLLECTION = pathlib.Path("ansible_collections", "llmops", "sglang")
+COPY = BUILD / "copy" / COLLECTION
+# Two runs of ansible-test at the same time would write into the same folder of results.
+COPY_FOR_PYLINT = BUILD / "copy-pylint" / COLLECTION
 # Most tests wait for something: more of them at a time than there are cores.
 SIDE_BY_SIDE = ("-n", "4", "--dist", "worksteal")
 TARGET_PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
@@ -52,6 +58,38 @@ def run(
     rc = subprocess.run(argv, cwd=cwd, env={**os.environ, **(environ or {})}, check=False).returncode
     counts.add(title, int(rc == 0), int(rc != 0), time.monotonic() - begun)
     return rc == 0
+
+
+class Beside:
+    """A command that counts as one test and runs beside others; what it says is shown when it has ended."""
+
+    def __init__(self, title: str, argv: list[str], cwd: pathlib.Path, environ: dict[str, str]) -> None:
+        self.title, self.begun = title, time.monotonic()
+        self.output = BUILD / f"{re.sub('[^a-z]+', '-', title)}.log"
+        with self.output.open("wb") as sink:
+            self.process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env={**os.environ, **environ},
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+            )
+
+    def count(self, counts: Counts) -> None:
+        """Wait for its end."""
+        rc = self.process.wait()
+        print(f"\n=== {self.title}\n{self.output.read_text(errors='replace')}", flush=True)
+        counts.add(self.title, int(rc == 0), int(rc != 0), time.monotonic() - self.begun)
+
+    def __enter__(self) -> Beside:
+        return self
+
+    def __exit__(self, *dummy: object) -> None:
+        # An interrupt ends it in the same way as what runs in front.
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait()
 
 
 def run_pytest(
@@ -96,7 +134,8 @@ def working_pythons() -> dict[str, str]:
 
 
 def copy_tree() -> None:
-    shutil.rmtree(BUILD / "copy", ignore_errors=True)
+    for copy in (COPY, COPY_FOR_PYLINT):
+        shutil.rmtree(copy.parents[2], ignore_errors=True)
     names = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=CLONE, check=True, capture_output=True, text=True
     ).stdout.split("\0")
@@ -108,6 +147,7 @@ def copy_tree() -> None:
     # A work tree of its own: within the clone's, which ignores this folder, ansible-test would find nothing to test.
     for words in (["init", "-q"], ["add", "-A"]):
         subprocess.run(["git", *words], cwd=COPY, check=True, capture_output=True)
+    shutil.copytree(COPY, COPY_FOR_PYLINT, symlinks=True)
 
 
 def static_checks(counts: Counts) -> None:
@@ -127,19 +167,25 @@ def static_checks(counts: Counts) -> None:
     run("documentation", counts, [*docs, "--check-extra-docs-refs", "."], cwd=COPY)
 
 
-def ansible_test(counts: Counts) -> None:
-    pythons = working_pythons()
+def sanity(title: str, copy: pathlib.Path, *words: str) -> tuple[str, list[str], pathlib.Path, dict[str, str]]:
+    """What runs ansible-test's sanity tests in a copy: title, command, directory and environment."""
     # Without the shims: ansible-test stops at the first interpreter that does not start.
     folders = [
         str(pathlib.Path(sys.executable).parent),
-        *(str(pathlib.Path(p).parent) for p in reversed(pythons.values())),
+        *(str(pathlib.Path(p).parent) for p in reversed(working_pythons().values())),
     ]
     path = os.pathsep.join([*folders, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"])
-    environ = {"PATH": path, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "copy")}
-    environ["ANSIBLE_CONFIG"] = str(BUILD / "none.cfg")
-    run(
-        "ansible-test sanity", counts, ["ansible-test", "sanity", "--local", "--color", "no"], cwd=COPY, environ=environ
-    )
+    environ = {
+        "PATH": path,
+        "ANSIBLE_COLLECTIONS_PATH": str(copy.parents[2]),
+        "ANSIBLE_CONFIG": str(BUILD / "none.cfg"),
+    }
+    return title, ["ansible-test", "sanity", "--local", "--color", "no", *words], copy, environ
+
+
+def ansible_test(counts: Counts) -> None:
+    title, argv, copy, environ = sanity("ansible-test sanity", COPY, "--skip-test", "pylint")
+    run(title, counts, argv, cwd=copy, environ=environ)
 
 
 def unit_tests(counts: Counts) -> None:
@@ -194,9 +240,11 @@ def integration(counts: Counts) -> None:
         print(f"Test hosts cannot be booted: {reason.stdout.strip() or reason.stderr.strip()}")
         counts.add("test hosts", 0, 1, 0)
         return
-    run_pytest("integration tests", counts, ["tests/integration"], extra=(*SIDE_BY_SIDE, "-m", "not alone"))
+    owner = {"HOSTS_OWNER_PID": str(os.getpid())}
+    with Beside("molecule", ["molecule", "test", "-s", "default"], CLONE, owner) as molecule:
+        run_pytest("integration tests", counts, ["tests/integration"], extra=(*SIDE_BY_SIDE, "-m", "not alone"))
+        molecule.count(counts)
     run_pytest("integration tests that measure", counts, ["tests/integration"], extra=("-m", "alone"))
-    run("molecule", counts, ["molecule", "test", "-s", "default"], environ={"HOSTS_OWNER_PID": str(os.getpid())})
 
 
 def real_lane(counts: Counts, wanted: bool) -> str:
@@ -210,6 +258,25 @@ def real_lane(counts: Counts, wanted: bool) -> str:
             return "the real servers could not be installed"
     run_pytest("real lane", counts, ["tests/real"], extra=["-v", "--durations=0"])
     return ""
+
+
+def all_but_real(counts: Counts, only: list[str]) -> None:
+    steps: dict[str, t.Callable[[Counts], None]] = {
+        "static": static_checks,
+        "package": package_checks,
+        "sanity": ansible_test,
+        "unit": unit_tests,
+        "integration": integration,
+    }
+    wanted = [name for name in steps if not only or name in only]
+    with contextlib.ExitStack() as stack:
+        # As long as all that comes before the unit tests, and on one core as they are.
+        pylint = sanity("ansible-test sanity, pylint", COPY_FOR_PYLINT, "--test", "pylint")
+        beside = [stack.enter_context(Beside(*pylint))] if "sanity" in wanted else []
+        for name in wanted:
+            steps[name](counts)
+            if name == "sanity":
+                beside[0].count(counts)
 
 
 def main() -> int:
@@ -231,16 +298,7 @@ def main() -> int:
         run_pytest("long tests", counts, ["tests/long", "tests/perf", "tests/tools"])
     else:
         copy_tree()
-        steps: dict[str, t.Callable[[Counts], None]] = {
-            "static": static_checks,
-            "unit": unit_tests,
-            "package": package_checks,
-            "sanity": ansible_test,
-            "integration": integration,
-        }
-        for name, step in steps.items():
-            if not only or name in only:
-                step(counts)
+        all_but_real(counts, only)
     reason = "" if options.long or (only and "real" not in only) else real_lane(counts, full)
     print(f"\n=== all checks, {time.monotonic() - begun:.0f} s")
     print("\n".join(counts.lines))
