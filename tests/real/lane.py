@@ -51,10 +51,15 @@ class Play:
 
     @property
     def failure(self) -> dict[str, Any]:
-        """The result that ended the play."""
+        """The first result that failed: what follows it tells of it."""
         failed = [entry["result"] for entry in self.results if entry["result"].get("failed")]
         assert failed, self.text
-        return failed[-1]
+        return failed[0]
+
+    @property
+    def changes(self) -> list[str]:
+        """The modules that changed something, in order."""
+        return [entry["action"] for entry in self.results if entry["result"].get("changed")]
 
 
 class Lane(HostSet):

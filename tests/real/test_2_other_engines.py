@@ -85,7 +85,7 @@ def test_speculation_is_asked_for_and_not_there(lane, deployed):
         "wait_for_generation",
         name=UNIT,
         require_speculation=True,
-        max_tokens=16,
+        max_tokens=4,
         timeout=6,
         poll_interval=1,
         degenerate_output="ignore",
