@@ -30,6 +30,8 @@ def deployed(hosts, tmp_path_factory):
         server_args={"model_path": "org/model", "port": 4321, "max_running_requests": 8},
         server_api_key=CANARIES["key"],
         server_environment_secrets={"HF_TOKEN": CANARIES["token"]},
+        # A busy machine must not look like a server that does not generate.
+        verify_timeout=600,
     )
     made.vars["server_environment"]["MODE"] = CANARIES["plain"]
     made.deploy()
