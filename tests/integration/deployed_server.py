@@ -27,6 +27,9 @@ def wait_until(fact, timeout=120):
 class DeployedServer:
     """A unit and the variables of the role that describe it."""
 
+    # Seconds for a play.
+    LONGEST = 600
+
     def __init__(self, hosts, folder, **more):
         self.hosts, self.folder = hosts, folder
         self.vars = {
@@ -64,7 +67,7 @@ class DeployedServer:
         inventory.write_text(yaml.safe_dump({"sglang": {"hosts": {"host1": {}}, "vars": {**self.vars, **changed}}}))
         path = REPOSITORY / "playbooks" / f"{playbook}.yml" if playbook else self.folder / "deploy.yml"
         environ = {"LLMOPS_KILL_AT": str(kill_at)} if kill_at else {}
-        done = self.hosts.playbook(path, words=words, inventories=[inventory], environ=environ)
+        done = self.hosts.playbook(path, words=words, inventories=[inventory], environ=environ, timeout=self.LONGEST)
         done.said = done.stdout + done.stderr
         done.changed = (re.findall(r"changed=(\d+)", done.stdout) or [None])[-1]
         return done

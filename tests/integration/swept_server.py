@@ -17,6 +17,8 @@ FLAGS = {"tree_budget": "--speculative-ddtree-budget", "tree_topk": "--speculati
 class SweptServer(DeployedServer):
     """The stand-in with the tree of a fork, whose speed depends on window, block size, budget and top-k."""
 
+    LONGEST = 3600
+
     def __init__(self, hosts, folder, **more):
         super().__init__(hosts, folder)
         self.vars.update(
