@@ -17,7 +17,7 @@ from ansible_collections.llmops.sglang.plugins.modules import sweep_plan as plan
 from ansible_collections.llmops.sglang.plugins.modules import sweep_point as point_module
 from ansible_collections.llmops.sglang.plugins.plugin_utils import _sweep_owner, _sweep_progress
 from ansible_collections.llmops.sglang.tests.unit import controller_task
-from ansible_collections.llmops.sglang.tests.unit.benchmark_record import record
+from ansible_collections.llmops.sglang.tests.unit.benchmark_record import cell, distribution, record
 
 MATRIX = {"contexts": [60, 1024], "concurrency": [1, 8], "max_tokens": 512}
 SERVER = {"speculative": {"algorithm": "DFLASH", "draft_model_path": "/d", "draft_window_size": 2048}, "args": {}}
@@ -296,13 +296,17 @@ def test_the_duration_is_told_by_earlier_starts_and_measurements(play):
     sweep = play(**grid(4))
     folder = sweep.folder / "records"
     folder.mkdir()
-    (folder / "20261129T201618Z_x_1.json").write_text(json.dumps(record()))
-    alike = {"matrix": {"contexts": [60, 1024], "concurrency": [1, 8, 32]}}
+    slow = [cell(c, n, 1, e2e_ms=distribution(2000.0)) for c in (60, 1024) for n in (1, 8)]
+    (folder / "20261129T201618Z_x_00000001.json").write_text(json.dumps(record(slow)))
+    alike = {"matrix": {"contexts": [60, 1024], "concurrency": [1, 8], "max_tokens": 256, "requests": 16, "warmup": 0}}
     planned = sweep.plan(usual_start=300, records=[str(folder)], benchmark=alike)
-    known = planned["estimated_seconds"]
-    assert known is None or known > 4 * 300
-    assert sweep.run()
-    assert sweep.plan(**grid(4, 8))["estimated_seconds"] >= 300
+    # A request of half the tokens takes a second: twice 16 in a row, and twice 16 by eight at a time.
+    assert planned["estimated_seconds"] == 3 * (300 + 2 * 16 + 2 * 2) + 300
+    assert "3 runs of 3 points with 4 restarts, the way back among them, about 22 min" in planned["plan"][-1]
+    assert sweep.plan(usual_start=300, records=[])["estimated_seconds"] is None
+    assert (
+        sweep.plan(usual_start=300, records=[str(folder)], benchmark=alike, time_budget=60)["estimated_seconds"] == 60
+    )
 
 
 def test_where_all_points_are_rejected_nothing_is_planned(play):
