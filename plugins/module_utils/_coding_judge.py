@@ -92,7 +92,8 @@ def check_sandbox(sandbox: Sandbox) -> None:
     :raises Failure: ``sandbox_unavailable`` if it does not come back, or came through.
     """
     task = CodingTask("check", "", "attempts", [Case([os.path.expanduser("~"), os.getuid()], expected=[])])
-    run = _run(sandbox, task, _ATTEMPTS, 10.0)
+    # Its attempts take a moment; on a host with much else to do that moment is no sign of a bad sandbox.
+    run = _run(sandbox, task, _ATTEMPTS, 60.0)
     found = next((line.get("value") for line in run.lines if line.get("case") == 0), None)
     if found is None:
         raise unavailable(sandbox.why_not(run.said))
