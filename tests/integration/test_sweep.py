@@ -9,7 +9,7 @@ from swept_server import SweptServer
 
 POINTS = [
     {"name": "window-below-block", "speculative": {"draft_window_size": 4}},
-    {"name": "cannot-start", "environment": {"SIM_FAULT": "args:crash:oom"}},
+    {"name": "cannot-start", "environment": {"SIM_FAULT": "load:crash:oom"}},
     {"name": "wide", "speculative": {"tree_budget": 16, "tree_topk": 4}},
     {"name": "narrow", "speculative": {"tree_budget": 4, "tree_topk": 1}},
 ]
