@@ -181,7 +181,7 @@ def test_a_sandbox_that_does_not_start_is_no_failed_task(sandbox, monkeypatch):
     ("status", "said", "logged", "cause"),
     [
         (1, "", "", "ended without a word"),
-        (124, "", "", "ended after 40 s"),
+        (124, "", "", "ended after 90 s"),
         (
             1,
             "Running as unit: x.service\nJob for x failed.",
