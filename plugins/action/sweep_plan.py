@@ -18,7 +18,7 @@ from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_baselines imp
     refuse_hidden_speculation,
 )
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_definition import PARTS, Point, expand
-from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_estimate import estimate, in_words
+from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_estimate import estimate, in_words, refuse_matrix
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_progress import (
     missing_runs,
     ordered,
@@ -70,12 +70,13 @@ class ActionModule(ControllerAction):
         common = {"state": path, "clock": time.monotonic(), "warnings": remarks}
         if params["checked"] is None:
             return {**common, "points": points}
+        matrix = params["benchmark"].get("matrix")
+        refuse_matrix(matrix)
         state, told = _state(params, host, path, points)
         if not self._task.check_mode:
             _sweep_state.begin(path, state)
         runs = missing_runs(state)
         folders = [os.path.dirname(path), *params["records"]]
-        matrix = params["benchmark"].get("matrix")
         guess = estimate(state, params["usual_start"], matrix, folders, params["time_budget"])
         shown = ("name", "kind", "status", "same_as", "failure_class", "msg")
         return {

@@ -11,7 +11,7 @@ import os
 import statistics
 import typing as t
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
 
 from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_options import matrix_plan
 from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellPlan
@@ -34,17 +34,21 @@ class Estimate(t.NamedTuple):
 
 
 def estimate(
-    state: State, start: t.Optional[float], matrix: t.Any, directories: t.Sequence[str], budget: float = 0
+    state: State,
+    start: t.Optional[float],
+    matrix: t.Mapping[str, t.Any],
+    directories: t.Sequence[str],
+    budget: float = 0,
 ) -> Estimate:
     """How long what is missing of a sweep takes.
 
     :arg start: how long a start of this server usually takes.
-    :arg matrix: the options of benchmark_matrix; no mapping where nothing is measured.
+    :arg matrix: the options of benchmark_matrix.
     :arg directories: where records of this host may lie, the best first.
     :arg budget: the most that the sweep may take; 0 for no limit.
     """
     start = usual(state, "start_elapsed") or start
-    benchmark = benchmark_seconds(matrix, directories) if isinstance(matrix, t.Mapping) else 0.0
+    benchmark = benchmark_seconds(matrix, directories)
     runs = missing_runs(state)
     one = usual(state, "elapsed")
     if one is None and start is not None and benchmark is not None:
@@ -55,15 +59,28 @@ def estimate(
     return Estimate(start, benchmark, min(total, budget) if total is not None and budget > 0 else total)
 
 
+def refuse_matrix(matrix: t.Any) -> None:
+    """Refuse what benchmark_matrix would refuse at each point, after its start.
+
+    :raises Failure: ``bad_request``.
+    """
+    if not isinstance(matrix, t.Mapping):
+        raise Failure("bad_request", "A sweep measures its points: give 'benchmark_matrix' the options of the matrix.")
+    checked = _validated(matrix)
+    if checked.error_messages:
+        raise Failure("bad_request", f"'benchmark_matrix' is refused: {'; '.join(checked.error_messages)}")
+    matrix_plan(checked.validated_parameters)
+
+
 def cells_of(matrix: t.Mapping[str, t.Any]) -> list[CellPlan]:
-    """The cells that the options of benchmark_matrix ask for; none where they are refused."""
+    """The cells that the options of benchmark_matrix ask for."""
+    return matrix_plan(_validated(matrix).validated_parameters).cells()
+
+
+def _validated(matrix: t.Mapping[str, t.Any]) -> ValidationResult:
     # A file of prompts lies on the host, and it does not change the number of requests.
-    given = {**matrix, "prompts": None, "require_evidence": False, "base_url": "http://127.0.0.1:30000"}
-    checked = ArgumentSpecValidator(argument_spec()).validate(given)
-    try:
-        return [] if checked.error_messages else matrix_plan(checked.validated_parameters).cells()
-    except Failure:
-        return []
+    known = {"prompts": None, "require_evidence": False, "base_url": "http://127.0.0.1:30000"}
+    return ArgumentSpecValidator(argument_spec()).validate({**matrix, **known})
 
 
 def benchmark_seconds(matrix: t.Mapping[str, t.Any], directories: t.Sequence[str]) -> t.Optional[float]:
@@ -98,12 +115,12 @@ def _seconds(cell: CellPlan, record: t.Mapping[str, t.Any], tokens: int) -> t.Op
     return requests * statistics.median(known) / 1000 * tokens / before
 
 
-def in_words(state: State, guess: Estimate, matrix: t.Any) -> list[str]:
+def in_words(state: State, guess: Estimate, matrix: t.Mapping[str, t.Any]) -> list[str]:
     """The plan, a line for each point and one for what it costs."""
     runs = missing_runs(state)
     lines = [_line(point, runs, state["repeats"]) for point in state["points"]]
-    cells = cells_of(matrix) if isinstance(matrix, t.Mapping) else []
-    load = f"{len(cells)} cells with {sum(cell.requests for cell in cells)} requests a run" if cells else "no matrix"
+    cells = cells_of(matrix)
+    load = f"{len(cells)} cells with {sum(cell.requests for cell in cells)} requests a run"
     known = [
         f"a start usually takes {duration(guess.start)}" if guess.start else "no start was timed here yet",
         f"the matrix about {duration(guess.benchmark)}" if guess.benchmark else f"{load} were not timed here yet",

@@ -309,6 +309,15 @@ def test_the_duration_is_told_by_earlier_starts_and_measurements(play):
     )
 
 
+@pytest.mark.parametrize(
+    ("matrix", "said"),
+    [(False, "measures its points"), ({"contexst": [60]}, "contexst"), ({"concurrency": [0]}, "at least 1")],
+)
+def test_a_matrix_that_would_be_refused_at_each_point_is_refused_before(play, matrix, said):
+    with pytest.raises(Refused, match=said):
+        play(**grid(4), benchmark={"matrix": matrix}).plan()
+
+
 def test_where_all_points_are_rejected_nothing_is_planned(play):
     sweep = play(**grid(4, 8), rejected=["block"])
     with pytest.raises(Refused, match="All 2 points"):
