@@ -144,5 +144,9 @@ offer_pip_bootstrap
 link_collection
 cd "$clone"
 export PATH="$tools/bin:$PATH" LLMOPS_SGLANG_CACHE="$cache" PYTHONDONTWRITEBYTECODE=1
+# A proxy is for what is fetched, not for the servers of the tests and demos.
+export no_proxy="${no_proxy:-${NO_PROXY:-}}"
+no_proxy="${no_proxy:+$no_proxy,}localhost,127.0.0.1,::1"
+export NO_PROXY="$no_proxy"
 export ANSIBLE_COLLECTIONS_PATH="$clone/.build/collections" ANSIBLE_CONFIG="$clone/ansible.cfg"
 exec "$@"

@@ -273,3 +273,11 @@ def test_python3_of_a_right_version_will_do_under_its_plain_name(world):
     done = world.run()
     assert done.returncode == 0, done.stderr
     assert any(call.startswith("python3 -m venv") for call in world.calls)
+
+
+def test_a_proxy_is_for_what_is_fetched_and_not_for_what_runs_on_this_machine(world):
+    words = ["sh", "-c", "echo $http_proxy; echo $no_proxy; echo $NO_PROXY"]
+    done = world.run(*words, http_proxy="http://127.0.0.1:9", no_proxy="example.com")
+    shown = done.stdout.splitlines()[-3:]
+    assert shown == ["http://127.0.0.1:9", *["example.com,localhost,127.0.0.1,::1"] * 2], done.stderr
+    assert world.run(*words).stdout.splitlines()[-3:] == ["", *["localhost,127.0.0.1,::1"] * 2]
