@@ -74,7 +74,9 @@ class SweptServer(DeployedServer):
         listed = self.shell(
             f"find {files} -type f -exec stat -c '%a %u %n' {{}} + -exec sha256sum {{}} +; ls /etc/systemd/system/*.wants"
         )
-        return listed, self.shell(f"tr '\\0' ' ' < /proc/$(systemctl show -P MainPID {NAME})/cmdline")
+        # A point that failed has no process.
+        words = f"tr '\\0' ' ' < /proc/$(systemctl show -P MainPID {NAME})/cmdline 2>/dev/null || true"
+        return listed, self.shell(words)
 
     def kept_labels(self):
         done = self.hosts.run_module("host1", "llmops.sglang.server_history", {"name": NAME})

@@ -22,14 +22,17 @@ BEST = "tree_budget=16,tree_topk=4"
 
 
 def test_the_best_of_twelve_is_promoted_and_another_sweep_changes_nothing(hosts, tmp_path):
-    slow = {"SIM_LOAD_SECONDS": "1", "SIM_WARMUP_SECONDS": "0.1", "SIM_PACE": "0.05", "SIM_SPEED": "0.1"}
+    # Steps of an eighth of a second and more: a busy machine must not look like a saturated client.
+    slow = {"SIM_LOAD_SECONDS": "1", "SIM_WARMUP_SECONDS": "0.1", "SIM_PACE": "0.05", "SIM_SPEED": "0.03"}
     points = [{"name": name, "environment": {"SIM_FAULT": fault}} for name, (fault, dummy) in BROKEN.items()]
     # Slower than the baseline: it drafts from eight tokens.
     points += [REJECTED, {"name": "tiny-window", "speculative": {"draft_window_size": 8}}]
     swept = SweptServer(
         hosts, tmp_path, server_environment=slow, sweep_points=points, sweep_grid=GRID, sweep_promote="best"
     )
-    swept.vars["benchmark_matrix"].update(contexts=[60, 400], concurrency=[2], max_tokens=32, requests=4, repeats=3)
+    swept.vars["benchmark_matrix"].update(
+        contexts=[60], concurrency=[2], max_tokens=24, requests=4, warmup=1, repeats=3
+    )
     # Two of them stand side by side, and that must not end it.
     swept.vars["sweep_max_failures"] = 5
     swept.deploy()
