@@ -54,7 +54,7 @@ def test_a_change_that_is_killed_at_any_task_is_made_by_the_next_run(deployed):
 
 
 def test_a_first_install_that_is_killed_at_any_task_is_made_by_the_next_run(absent):
-    for _ in kill_everywhere(lambda number: absent.run(kill_at=number)):
+    for dummy in kill_everywhere(lambda number: absent.run(kill_at=number)):
         absent.deploy()
         check(absent, KEYS[0])
         absent.deploy(server_state="absent")
@@ -80,7 +80,7 @@ def test_a_rollback_that_is_killed_at_any_task_is_done_by_the_next_one(deployed)
     """It goes where the first one was on its way to, and not back to where that came from."""
     deployed.deploy(server_api_key=KEYS[1])
     wanted = 0
-    for _ in kill_everywhere(lambda number: deployed.run("rollback", kill_at=number)):
+    for dummy in kill_everywhere(lambda number: deployed.run("rollback", kill_at=number)):
         done = deployed.run("rollback")
         assert done.returncode == 0, done.said
         check(deployed, KEYS[wanted])

@@ -62,7 +62,9 @@ def test_a_look_up_that_hangs_is_asked_again_and_not_begun_once_more(resolver):
 
 def test_a_process_ends_although_a_look_up_hangs():
     environ = {**os.environ, "PYTHONPATH": str(pathlib.Path(_name_lookup.__file__).parents[5])}
-    done = subprocess.run([sys.executable, "-c", HANGS], env=environ, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", HANGS], env=environ, capture_output=True, text=True, timeout=300, check=True
+    )
     assert "no answer within 0.1 s" in done.stdout, done.stderr
 
 
