@@ -69,14 +69,17 @@ def check_first_token(found, ttft):
 
 
 def check_times(found, server, load):
-    """Times to the first token are within 2 % or 5 ms of the truth, times a token and rates within 2 %."""
+    """Times to the first token are within 2 % or 5 ms of the truth, times a token within 2 %, and rates within 5 %.
+
+    A rate is of a span of about a second, at both ends of which another process may have the core.
+    """
     ttft, tpot, rate = truth(server, load)
     check_first_token(found, ttft)
     ends = _cell.mean_lateness(load, [at for one in load.samples for at in (one.first_token_at, one.last_token_at)])
     span = statistics.mean(one.last_token_at - one.first_token_at for one in load.samples)
     assert found["tpot_ms"]["mean"] == pytest.approx(tpot * 1000, rel=0.02 + 2 * ends / span)
     last = _cell.mean_lateness(load, [max(one.last_token_at for one in load.samples)])
-    assert found["output_tokens_per_second"] == pytest.approx(rate, rel=0.02 + last / found["duration_s"])
+    assert found["output_tokens_per_second"] == pytest.approx(rate, rel=0.05 + last / found["duration_s"])
 
 
 @pytest.mark.parametrize(("api", "streams"), [("chat", 1), ("chat", 32), ("completions", 8), ("generate", 8)])
