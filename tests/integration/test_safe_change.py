@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A change that fails or is killed leaves a server that works, on a real host with the stand-in server.
 
-Each test goes on with the server that the one before it left; tests/long has the many other ways to fail.
+Each test goes on with the server that it finds, and leaves one that serves with the first key; tests/long has the many
+other ways to fail.
 """
 
 from __future__ import annotations
@@ -18,16 +19,29 @@ def server(hosts, tmp_path_factory):
     return DeployedServer(hosts, tmp_path_factory.mktemp("change"))
 
 
-@pytest.fixture(scope="module")
-def deployed(server):
-    """The server, with a drop-in of an administrator beside it, and not enabled."""
-    mine = f"{UNITS}/{NAME}.service.d/10-mine.conf"
-    server.shell(f"mkdir -p {UNITS}/{NAME}.service.d && printf '[Service]\\nNice=5\\n' > {mine} && chmod 0640 {mine}")
-    server.deploy(server_enabled=False)
+@pytest.fixture
+def absent(server):
+    """Nothing of it, whichever test came before on this host."""
+    if server.files():
+        server.deploy(server_state="absent")
+        server.shell(f"rm -rf {UNITS}/{NAME}.service.d; systemctl daemon-reload")
     return server
 
 
-def test_a_first_install_that_fails_is_taken_away(server):
+@pytest.fixture
+def deployed(server):
+    """The server, with a drop-in of an administrator beside it, and at first not enabled."""
+    if not server.files():
+        mine = f"{UNITS}/{NAME}.service.d/10-mine.conf"
+        server.shell(
+            f"mkdir -p {UNITS}/{NAME}.service.d && printf '[Service]\\nNice=5\\n' > {mine} && chmod 0640 {mine}"
+        )
+        server.deploy(server_enabled=False)
+    return server
+
+
+def test_a_first_install_that_fails_is_taken_away(absent):
+    server = absent
     done = server.run(server_environment=server.environment("load:crash:missing_weights"))
     assert done.returncode != 0
     # Seen while it is waited for, or already while it is started.
@@ -74,6 +88,7 @@ def test_a_busy_server_is_left_alone_until_it_is_idle(deployed):
 
 
 def test_rollback_goes_to_the_configuration_before(deployed):
+    deployed.deploy(server_args={**deployed.vars["server_args"], "max_running_requests": 6})
     kept = deployed.history()["configurations"]
     done = deployed.run("rollback")
     assert done.returncode == 0, done.said
