@@ -93,10 +93,7 @@ def report(
     cost = _cost(manager, state, process, unit["matches_unit"], requests)
     speculation = _speculative.resolved(arguments, [])
     found = _server_facts.conflicts(unit, own, drafter, journal, *asked_for) if argv else []
-    if own["arguments_from"] == "server":
-        found += unlike_server(arguments, own["arguments"])
-    if argv:
-        found += unlike_inventory(params.get("speculative") or {}, speculation, (drafter or {}).get("trained_window"))
+    found += _unlike(params, argv, arguments, own, speculation, drafter)
     if foreign:
         found.append(_server_facts.foreign_listener(owner.who(), base_url))
     return {
@@ -111,6 +108,21 @@ def report(
         "restart_cost": mask.value(cost),
         "journal_proof": journal_proof(speculation),
     }
+
+
+def _unlike(
+    params: t.Mapping[str, t.Any],
+    argv: list[str],
+    arguments: t.Mapping[str, t.Any],
+    server: t.Mapping[str, t.Any],
+    speculation: t.Mapping[str, t.Any],
+    drafter: t.Optional[t.Mapping[str, t.Any]],
+) -> list[dict[str, t.Any]]:
+    """Where what runs is not what its command line, or the inventory, asks for."""
+    found = unlike_server(arguments, server["arguments"]) if server["arguments_from"] == "server" else []
+    if argv:
+        found += unlike_inventory(params.get("speculative") or {}, speculation, (drafter or {}).get("trained_window"))
+    return found
 
 
 def _requests(
