@@ -36,6 +36,7 @@ class Looks:
         self.owner: Ownership | None = None
         self._sockets: t.Sequence[t.Any] | None = None
         self.sees_sockets = True
+        self._logged_before = bool(memory.log_stage)
         self._unit_due = self._log_due = self._owner_due = 0.0
 
     def may_probe(self) -> bool:
@@ -198,7 +199,7 @@ class Looks:
         if memory.foreign_since is None or memory.doubt != doubt:
             memory.foreign_since, memory.doubt = now, doubt
         age = now - memory.foreign_since
-        if state is None or changing(state) or not state.main_pid:
+        if state is None or changing(state) or not state.main_pid or self._address_unsure():
             return
         if not suspect and age >= OWNER_GRACE:
             self._end(
@@ -206,12 +207,15 @@ class Looks:
                 f"Who listens on port {self.host.port} of '{state.name}' cannot be read by this user: use become, "
                 "or set require_owner to false.",
             )
-        elif suspect and age >= FOREIGN_GRACE and not owner.relic and not self._address_unsure():
+        elif suspect and age >= FOREIGN_GRACE and not owner.relic:
             self._end(*self.foreign(owner))
 
     def _address_unsure(self) -> bool:
-        """Whether the unit's script may still start its server, and at another address than the one that is guessed."""
-        return self.options.guessed and not self.memory.log_stage
+        """Whether the unit's script may still start its server, and at another address than the one that is guessed.
+
+        A server that wrote its first line since this slice began has a command line that the slice has not read.
+        """
+        return self.options.guessed and not (self._logged_before and self.memory.log_stage)
 
     def foreign(self, owner: Ownership) -> tuple[str, str]:
         """The failure for a port that *owner*, and not the unit's invocation, holds."""

@@ -8,7 +8,9 @@ import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
+from ansible_collections.llmops.sglang.plugins.module_utils._readiness import Readiness
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import WaitMemory
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_options import WaitOptions
 from ansible_collections.llmops.sglang.tests.unit.wait_world import (
     OURS,
     THEIRS,
@@ -75,8 +77,21 @@ def test_another_server_at_a_guessed_address_is_none_of_ours_while_the_unit_has_
     fails(World(unit=unit(), owner=THEIRS), "foreign_listener", guessed=True, timeout=20.0)
     # Its log tells that the server is there, and no command line where it listens: then the default it is.
     begun = World(unit=unit(), owner=THEIRS, progress=lambda t: ("loading weights" if t >= 8 else "", ""))
-    _verdict, _memory, took = fails(begun, "foreign_listener", guessed=True)
-    assert 8 <= took < 11
+    _verdict, _memory, took = fails(begun, "foreign_listener", guessed=True, slice_seconds=3.0)
+    assert 8 <= took < 13
+
+
+@pytest.mark.parametrize(
+    ("owner", "failure_class"), [(THEIRS, "foreign_listener"), (Ownership("unknown"), "no_permission")]
+)
+def test_a_guess_says_nothing_of_a_server_that_wrote_its_first_line_since(owner, failure_class):
+    """The script has executed the server, and only the next slice reads its command line, and with it the port."""
+    world = World(unit=unit(), owner=owner, progress=lambda t: ("loading weights" if t >= 8 else "", ""))
+    memory, options = WaitMemory(started=world.now, origin=world.now), WaitOptions(timeout=60.0, guessed=True)
+    while not memory.log_stage:
+        assert Readiness(options, memory, world, world, world.clock, world.sleep).run(3.0) is None
+    verdict = Readiness(options, memory, world, world, world.clock, world.sleep).run(3.0)
+    assert verdict is not None and verdict.failure_class == failure_class
 
 
 def test_an_old_process_that_goes_is_waited_for():
