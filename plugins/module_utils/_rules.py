@@ -10,6 +10,7 @@ import re
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _dflash_rules
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._node_rules import check_nodes
 from ansible_collections.llmops.sglang.plugins.module_utils._planned_start import Start, violated
 from ansible_collections.llmops.sglang.plugins.module_utils._speculative import ALGORITHMS
 from ansible_collections.llmops.sglang.plugins.module_utils._version import at_least
@@ -24,6 +25,7 @@ def check(start: Start, local: bool = True) -> list[str]:
     :arg local: whether the server's paths are on this host; where not, a missing path is a warning.
     :raises Failure: ``rule_violated`` with the server's own condition and a remedy.
     """
+    check_nodes(start)
     warnings = _paths(start, local)
     if not start.algorithm:
         return warnings + _without_algorithm(start)
