@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -234,23 +232,6 @@ def test_without_a_warm_up_the_ready_line_may_come_before_the_port(tmp_path):
 def test_each_tokenizer_says_that_it_is_ready(tmp_path):
     with SimulatedServer(tmp_path, "--tokenizer-worker-num", "3") as server:
         server.wait_line("(?s)fired up.*fired up.*fired up")
-
-
-@pytest.mark.parametrize("version", ["0.5.20", "0.5.21"])
-def test_a_second_node_says_that_it_is_well_whatever_happens(tmp_path, version):
-    with SimulatedServer(tmp_path, "--tp", "4", "--nnodes", "2", "--node-rank", "1", version=version) as server:
-        server.wait_line("Uvicorn running on")
-        assert [server.get(path).status for path in ("/health", "/ping", "/v1/models")] == [200, 200, 404]
-        assert re.search(PREFIX % " TP3" + "Load weight end", server.log, re.M) and " TP0" not in server.log
-        assert "fired up" not in server.log
-        server.process.send_signal(signal.SIGTERM)
-        if version == "0.5.20":
-            assert server.wait_exit() == -signal.SIGTERM
-            return
-        server.wait_line("SIGTERM received on node_rank 1; waiting for the rank-0 ShutdownReq broadcast")
-        os.kill(server.children()["sglang::schedul"], signal.SIGKILL)
-        assert server.wait_exit() == 0
-        assert re.search(r"Scheduler or DataParallelController \d+ terminated with -9", server.log)
 
 
 def test_help_lists_the_flags_and_exits_0(tmp_path):

@@ -14,8 +14,8 @@ FRAMES = [
 ]
 
 
-def last_line(name, plan):
-    """The exception line of a named failure."""
+def last_line(name, plan, peer=""):
+    """The exception line of a named failure; *peer* is the other side of a lost connection, or the port that is taken."""
     fraction = plan.args.get("mem_fraction_static") if plan else 0.88
     path = plan.args["model_path"] if plan else "model"
     lines = {
@@ -36,10 +36,14 @@ def last_line(name, plan):
         "unsupported_model": "ValueError: Model %s does not implement set_dflash_layers_to_capture, which is required for "
         "DFLASH." % (plan.target.architecture if plan else "X"),
         "assertion": "AssertionError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes.",
+        "peer": "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:538] Connection closed by peer [%s]:40217"
+        % peer,
+        "dist_port": "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. "
+        "port: %s, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use" % peer,
         "import": "ImportError: cannot import name 'bmm_fp8' from 'flashinfer'",
     }
     return lines.get(name, "RuntimeError: simulated failure (%s)" % name)
 
 
-def text(name, plan=None):
-    return log_lines.traceback_text(FRAMES, last_line(name, plan))
+def text(name, plan=None, peer=""):
+    return log_lines.traceback_text(FRAMES, last_line(name, plan, peer))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A node with --node-rank 1 or more: it loads its ranks and serves three routes that are always 200.
 
-There is no ready line, no /v1/models and no key; from 0.5.21 on a SIGTERM waits for rank 0.
+There is no ready line, no /v1/models, no key and no TLS; from 0.5.21 on a SIGTERM waits for rank 0. A SIGINT ends it as any
+Python program (engine.py, _launch_subprocesses: the main thread waits for its schedulers without a handler of its own).
 """
 
 from __future__ import annotations
@@ -18,16 +19,31 @@ ALWAYS_WELL = ("/ping", "/health", "/health_generate")
 
 
 async def _answer(exchange):
-    if exchange.path in ALWAYS_WELL:
-        return await exchange.reply(200)
-    return await exchange.json(404, {"detail": "Not Found"})
+    if exchange.path not in ALWAYS_WELL:
+        return await exchange.json(404, {"detail": "Not Found"})
+    if exchange.method not in ("GET", "HEAD"):
+        return await exchange.json(405, {"detail": "Method Not Allowed"}, [("allow", "GET")])
+    return await exchange.reply(200)
+
+
+async def _listen(plan):
+    """The dummy server, in a thread of its own in SGLang: where it cannot bind, the node goes on without it."""
+    where = "%s:%d" % (plan.host, plan.port)
+    try:
+        # Its log level is warning: neither uvicorn's lines nor requests show.
+        await HttpServer(_answer, ("/",)).listen(plan.host, plan.port)
+    except OSError as error:
+        text = "[Errno %d] error while attempting to bind on address ('%s', %d): %s"
+        why = os.strerror(error.errno or 98).lower()
+        log_lines.uvicorn(text % (error.errno, plan.host, plan.port, why), "ERROR")
+        log_lines.log("Dummy health check server stopped at " + where)
+        return
+    log_lines.log("Dummy health check server started in background thread at " + where)
 
 
 async def _main(launcher):
     plan = launcher.plan
-    log_lines.uvicorn("Started server process [%d]" % os.getpid())
-    await HttpServer(_answer).listen(plan.host, plan.port)
-    log_lines.uvicorn("Uvicorn running on http://%s:%d (Press CTRL+C to quit)" % (plan.host, plan.port))
+    await _listen(plan)
     if plan.release.since("0.5.21"):
 
         def wait_for_rank_0():
@@ -37,17 +53,24 @@ async def _main(launcher):
             )
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, wait_for_rank_0)
-    while True:
-        for child in launcher.schedulers:
-            if child.poll() is not None:
-                text = "Scheduler or DataParallelController %d terminated with %d"
-                log_lines.error(text % (child.pid, child.code))
-                return
-        await asyncio.sleep(0.05)
+    # One after the other, as it joins them.
+    for child in launcher.schedulers:
+        while child.poll() is None:
+            await asyncio.sleep(0.05)
+        log_lines.error("Scheduler or DataParallelController %d terminated with %d" % (child.pid, child.code))
 
 
 def serve(launcher):
     """Run until the schedulers of this node end; returns the exit status."""
-    asyncio.run(_main(launcher))
+    try:
+        asyncio.run(_main(launcher))
+    except KeyboardInterrupt:
+        launcher.log_kill(False)
+        launcher.kill_children()
+        frame = ("sglang/srt/entrypoints/engine.py", 1022, "block_until_scheduler_exits", "proc.join()")
+        log_lines.raw(log_lines.traceback_text([frame], "KeyboardInterrupt"))
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    launcher.log_kill(False)
     launcher.kill_children()
     return 0

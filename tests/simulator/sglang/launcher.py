@@ -151,10 +151,11 @@ class Launcher:
         self.others.append(Child("resource_tracker", processes.spawn(title, tracker)))
         ready = []
         for dp in range(plan.dp):
-            for pp in range(plan.pp):
+            for pp in plan.local_stages:
                 for tp in plan.local_ranks:
                     ready.append(self.spawn_scheduler({"DP": dp, "PP": pp, "TP": tp, "EP": tp * plan.ep // plan.tp}))
-        self.others.append(Child("detokenizer", processes.spawn("sglang::detokenizer", detokenizer)))
+        if not plan.node_rank:
+            self.others.append(Child("detokenizer", processes.spawn("sglang::detokenizer", detokenizer)))
         os.close(alive_read)
         self.wait_ready(ready)
 
@@ -218,12 +219,23 @@ class Launcher:
         self.kill_children()
         sys.exit(1)
 
+    def shut_other_nodes_down(self):
+        """From 0.5.14 on a drained server tells its schedulers, and with them those of the other nodes, to end."""
+        if self.plan.nodes > 1 and self.release.since("0.5.14"):
+            self.schedulers[0].print_line(scheduler_process.SHUTDOWN)
+            deadline = time.monotonic() + 15
+            while self.schedulers[0].poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+
     def kill_children(self):
-        for child in self.schedulers + self.others:
-            if child.poll() is None:
-                os.kill(child.pid, signal.SIGKILL)
-                os.waitpid(child.pid, 0)
-                child.code = -9
+        alive = [child for child in self.schedulers + self.others if child.poll() is None]
+        # Stopped first, so that none of them sees another one go.
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for child in alive:
+                os.kill(child.pid, number)
+        for child in alive:
+            os.waitpid(child.pid, 0)
+            child.code = -9
 
     def child_failed(self, signum, frame):
         """SIGQUIT of a child before the first request."""

@@ -41,10 +41,22 @@ class Plan:
         self.tls = bool(args.get("ssl_certfile"))
 
     @property
+    def local_stages(self):
+        """The pipeline-parallel ranks of this node (engine.py, _calculate_rank_ranges)."""
+        share, nodes = max(self.pp // self.nodes, 1), max(self.nodes // self.pp, 1)
+        return range(share * (self.node_rank // nodes), share * (self.node_rank // nodes + 1))
+
+    @property
     def local_ranks(self):
         """The tensor-parallel ranks of this node."""
-        share = self.tp // self.nodes
-        return range(self.node_rank * share, (self.node_rank + 1) * share)
+        nodes = max(self.nodes // self.pp, 1)
+        share = self.tp // nodes
+        return range(share * (self.node_rank % nodes), share * (self.node_rank % nodes + 1))
+
+    @property
+    def world(self):
+        """How many schedulers all nodes have together."""
+        return self.nodes * self.dp * len(self.local_stages) * len(self.local_ranks)
 
     @property
     def speculative(self):

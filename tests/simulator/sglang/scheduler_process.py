@@ -11,10 +11,12 @@ import os
 import signal
 import time
 
-from sglang import exceptions, log_lines, processes
+from sglang import exceptions, log_lines, processes, rendezvous
 from sglang.faults import strike_process
 from sglang.resolution import draft_backend
 
+# What the launcher hands over where it wants the other nodes to end, and no line to print.
+SHUTDOWN = "-- ShutdownReq --"
 SHARES = {"dist": 0.05, "target": 0.55, "draft": 0.1, "kv": 0.05, "graphs": 0.25}
 
 
@@ -28,6 +30,7 @@ class SchedulerStartup:
         self.prefix = log_lines.rank_prefix(sizes, rank)
         self.first = rank["TP"] == 0
         self.free = 139.13 if plan.device == "cuda" else 21.62
+        self.group = None
 
     def log(self, message, level=20):
         log_lines.log(message, self.prefix, level)
@@ -42,16 +45,16 @@ class SchedulerStartup:
             if self.rank["TP"] == self.plan.local_ranks[0] and fault.kind in ("crash", "hang"):
                 strike_process(fault, self.fail)
 
-    def fail(self, name):
+    def fail(self, name, peer=""):
         """Die as a scheduler dies: traceback, SIGQUIT to the launcher."""
-        self.log("Scheduler hit an exception: " + exceptions.text(name, self.plan) + "\n", 40)
+        self.log("Scheduler hit an exception: " + exceptions.text(name, self.plan, peer) + "\n", 40)
         os.kill(os.getppid(), signal.SIGQUIT)
         time.sleep(60)
         os._exit(1)
 
     def run(self):
         plan = self.plan
-        self.distributed("0.19", "0.09")
+        self.distributed("0.19", "0.09", self.meet)
         self.spend("dist")
         self.load(plan.args["model_path"], plan.target.architecture, plan.target.shards, "target", "load")
         early_graphs = plan.linear_block and not self.release.since("0.5.14")
@@ -69,15 +72,28 @@ class SchedulerStartup:
             self.kv_pool("25.25")
         if not early_graphs:
             self.graphs()
+        if self.group is not None:
+            self.group.barrier("loaded")
         self.capacity()
 
-    def distributed(self, seconds, memory):
+    def meet(self):
+        """Wait for the schedulers of the other nodes."""
+        try:
+            self.group = rendezvous.meet(self.plan, self.rank, lambda peer: self.fail("peer", peer))
+        except OSError:
+            self.fail("dist_port", str(rendezvous.address_of(self.plan.args["dist_init_addr"])[1]))
+        if self.group is not None:
+            self.group.barrier("met")
+
+    def distributed(self, seconds, memory, between=lambda: None):
         if self.plan.device == "cpu" and self.release.since("0.5.20"):
             self.log("Init parallel begin.")
+            between()
             self.log("Init parallel ends. elapsed=0.02 s")
             self.log("Memory baseline taken. mem usage=0.00 GB")
             return
         self.log("Init torch distributed begin.")
+        between()
         elapsed = "elapsed=%s s, " % seconds if self.release.since("0.5.10") else ""
         self.log("Init torch distributed ends. %smem usage=%s GB" % (elapsed, memory))
 
@@ -268,4 +284,8 @@ def body(plan, faults, rank, ready_fd, command_fd):
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
             level, _dummy, text = line.decode("utf-8").partition(" ")
-            startup.log(text, int(level))
+            if text == SHUTDOWN and startup.group is not None:
+                startup.group.shut_down()
+                return
+            elif text != SHUTDOWN:
+                startup.log(text, int(level))

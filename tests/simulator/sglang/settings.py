@@ -39,4 +39,5 @@ class Settings:
         self.code = os.environ.get("SIM_CODE", "right")
         self.truth_log = os.environ.get("SIM_TRUTH_LOG", "")
         self.check_model_files = os.environ.get("SIM_MODEL_FILES", "check") != "ignore"
+        self.peer_loss = os.environ.get("SIM_PEER_LOSS", "crash")
         self.device = os.environ.get("SIM_DEVICE", "cuda")

@@ -63,6 +63,7 @@ class Shutdown:
             await self.drained()
         for fault in self.serving.faults.at("stop", "hang"):
             await asyncio.sleep(float(fault.argument) if fault.argument else 1e9)
+        self.launcher.shut_other_nodes_down()
         if self.plan.release.since("0.5.19"):
             self.launcher.log_kill(False)
             self.launcher.kill_children()
