@@ -21,6 +21,8 @@ class Course:
         self._begun: set[str] = set()
         self._spoken: set[str] = set()
         self._open: set[str] = set()
+        # Of the row before, where that was the service's own.
+        self._last: tuple[t.Any, t.Any] | None = None
         # Those that wrote nothing since a start was over that took a while: what came before may be of ExecStartPre=.
         self.silent: set[str] = set()
         # Boots that began while an invocation had not ended, as far as anybody said.
@@ -33,6 +35,7 @@ class Course:
 
     def manager_says(self, journal: Journal, row: Row, invocation: str) -> None:
         """The manager's *row* about *invocation*."""
+        self._last = None
         self._boots.add(str(row.get("_BOOT_ID")))
         if row.get("MESSAGE_ID") in ENDED:
             self._open.discard(invocation)
@@ -47,6 +50,10 @@ class Course:
 
     def service_says(self, row: Row) -> None:
         """A *row* of the service itself."""
+        said = (row.get("_SYSTEMD_INVOCATION_ID"), row.get("_BOOT_ID"))
+        if said == self._last:
+            return
+        self._last = said
         invocation = str(row.get("_SYSTEMD_INVOCATION_ID"))
         self._boots.add(str(row.get("_BOOT_ID")))
         self.silent.discard(invocation)

@@ -37,6 +37,8 @@ class LeftOver:
     def wrote(self, row: Row) -> bool:
         """Whether an older process wrote *row*."""
         output, process = row.get("_STREAM_ID"), row.get("_PID")
+        if not (self._processes or self._outputs) and output in self._known:
+            return False
         if output and (process in self._processes or self._is_older(output)):
             # What that process has started since writes to the same output.
             self._outputs.add(output)

@@ -49,24 +49,27 @@ class RowParser:
         self._bytes: t.Optional[bytearray] = None
         self._lost = False
 
-    def feed(self, line: str) -> t.Optional[bool]:
-        """Take one more line, without its end."""
-        if self._bytes is not None:
-            return self._feed_bytes(line)
-        name, is_text, value = line.partition("=")
-        if not is_text or len(line) >= self._longest or line[0] == "{" or self._lost:
-            return self._feed_other(line)
-        row = self._row
-        row[name] = value if name not in row else [row[name], value]
-        return None
+    def feed(self, lines: t.Iterable[str]) -> bool:
+        """Take more lines, each without its end."""
+        longest = self._longest
+        for line in lines:
+            name, is_text, value = line.partition("=")
+            if is_text and self._bytes is None and not self._lost and len(line) < longest and line[0] != "{":
+                row = self._row
+                row[name] = value if name not in row else [row[name], value]
+            elif self._feed_other(line):
+                return True
+        return False
 
     def _feed_other(self, line: str) -> t.Optional[bool]:
+        if self._bytes is not None:
+            return self._feed_bytes(line)
         if self._lost:
             # Where the bytes of a field cannot be counted, the next row is where one begins.
             if not line.startswith("__CURSOR="):
                 return None
             self._lost = False
-            return self.feed(line)
+            return self.feed([line])
         if not line:
             row, self._row = self._row, {}
             return self._take(row) if row else None
@@ -192,6 +195,11 @@ class LineAssembler:
 
 
 def _line(text: str, row: dict[str, t.Any], source: str) -> Line:
-    cursor, pid = row.get("__CURSOR"), row.get("_PID")
-    stamp, monotonic = number(row, "__REALTIME_TIMESTAMP"), number(row, "__MONOTONIC_TIMESTAMP")
-    return Line(text, stamp, source, str(cursor or ""), monotonic, str(pid or ""))
+    try:
+        # What journalctl prints of each row, unlike what others wrote into one.
+        stamp, monotonic = int(row["__REALTIME_TIMESTAMP"]), int(row["__MONOTONIC_TIMESTAMP"])
+        return Line(text, stamp, source, row["__CURSOR"], monotonic, str(row["_PID"]))
+    except (KeyError, TypeError, ValueError):
+        cursor, pid = row.get("__CURSOR"), row.get("_PID")
+        stamp, monotonic = number(row, "__REALTIME_TIMESTAMP"), number(row, "__MONOTONIC_TIMESTAMP")
+        return Line(text, stamp, source, str(cursor or ""), monotonic, str(pid or ""))

@@ -142,7 +142,7 @@ def _configuration(manager: Manager, namespace: str) -> dict[str, str]:
     words = ["systemd-analyze", "--no-pager", "cat-config", f"systemd/{name}"]
     lines: list[str] = []
     # Where there is no such program this gives no line, and the module's own run_command would end the module.
-    stream_of(manager.run_command)(words, manager.command_environ, lines.append)
+    stream_of(manager.run_command)(words, manager.command_environ, lines.extend)
     # The files in their order: what comes later counts.
     pairs = (line.partition("=") for line in lines if line[:1].isalpha())
     return {key.strip(): value.strip() for key, dummy, value in pairs}

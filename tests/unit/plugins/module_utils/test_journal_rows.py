@@ -141,7 +141,7 @@ def parsed(output, longest=1000):
     parser = RowParser(found.append, longest)
     # As the stream cuts them.
     for line in output.split("\n"):
-        parser.feed(line[:longest])
+        parser.feed([line[:longest]])
     return found
 
 

@@ -177,7 +177,7 @@ class Stream:
         for number in range(max(self.rows - lines[0], 0) if lines else 0, self.rows):
             self.given += 1
             row = f"__CURSOR=c{number}\n__REALTIME_TIMESTAMP=1800000000000000\n_PID=7\nMESSAGE={self.text} {number}\n"
-            if any(take(line) for line in [*row.split("\n")]):
+            if take(row.split("\n")):
                 break
         return 0, ""
 
