@@ -287,5 +287,5 @@ def body(plan, faults, rank, ready_fd, command_fd):
             if text == SHUTDOWN and startup.group is not None:
                 startup.group.shut_down()
                 return
-            elif text != SHUTDOWN:
+            if text != SHUTDOWN:
                 startup.log(text, int(level))
