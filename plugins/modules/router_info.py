@@ -17,15 +17,7 @@ requirements:
   - requests (on the host that runs the module)
 extends_documentation_fragment:
   - llmops.sglang._attributes
-attributes:
-  check_mode:
-    support: full
-    details:
-      - Nothing is changed in either mode.
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - llmops.sglang._attributes.read_only
 options:
   router_url:
     description:

@@ -20,13 +20,8 @@ requirements:
   - requests (on the host that runs the module)
 extends_documentation_fragment:
   - llmops.sglang._attributes
+  - llmops.sglang._attributes.asks_server
 attributes:
-  check_mode:
-    support: full
-    details:
-      - Nothing is sent.
-  diff_mode:
-    support: none
   idempotent:
     support: full
 options:

@@ -11,12 +11,12 @@ import yaml
 from ansible.plugins.action import ActionBase
 
 
-def run(action, monkeypatch, args, check_mode=False, host="gpu1"):
+def run(action, monkeypatch, args, check_mode=False, host="gpu1", task_vars=None):
     """The result of a task with these options."""
     plugin = action.ActionModule.__new__(action.ActionModule)
     plugin._task = types.SimpleNamespace(args=args, check_mode=check_mode, async_val=0, no_log=False)
     monkeypatch.setattr(ActionBase, "run", lambda self, tmp=None, task_vars=None: {})
-    return plugin.run(None, {"inventory_hostname": host})
+    return plugin.run(None, {"inventory_hostname": host, **(task_vars or {})})
 
 
 def documented(module):
