@@ -83,9 +83,9 @@ def _failed(state: UnitState) -> UnitVerdict:
         msg = f"systemd gave up the unit '{name}' at its start limit; its process last ended with {ended}."
         return UnitVerdict("gave_up", msg, ask_log=True)
     if state.result in ("signal", "core-dump", "watchdog"):
-        return UnitVerdict(
-            "server_crashed", f"The process of the unit '{name}' ended with {ended} ({state.result}).", ask_log=True
-        )
+        # Nobody but the sender and the kernel know whose signal it was.
+        msg = f"The process of the unit '{name}' ended with {ended} ({state.result}): read log_tail and the kernel's log."
+        return UnitVerdict("server_crashed", msg, ask_log=True)
     if state.result == "oom-kill":
         return UnitVerdict(
             "out_of_memory", f"The kernel's OOM killer ended the unit '{name}': the host's memory did not suffice."
