@@ -252,7 +252,7 @@ def main() -> int:
         begun = time.monotonic()
         place = choose_place("sglang-demo-k26-ddtree" if quick else "sglang-demo-dflash")
         given = dict(pair.split("=", 1) for pair in options.set)
-        demonstrate(place, DEMO / "kimi.yml" if quick else REAL / "dflash.yml", quick, given)
+        demonstrate(place, REPOSITORY / "inventory" / "demo" if quick else REAL / "dflash.yml", quick, given)
         return 0
     except DemoError as error:
         print(f"\nThe demo ended: {error}.", file=sys.stderr)
