@@ -104,6 +104,7 @@ def test_the_main_job_and_then_nothing(site):
     first = site.run("site", **slow)
     assert first.returncode == 0, first.stdout + first.stderr
     assert "host1 sglang-site: ready" in first.stdout
+    assert first.stdout.count("Prove the draft window from the journal") == 1, "what was proved is proved again"
     before = site.invocation()
     # What one run proves depends on the machine, but both are of the same thing.
     baseline = {"benchmark_baseline": "*_site_*.json", "benchmark_compare": {"fail_on": "never"}}
