@@ -89,6 +89,8 @@ SIGNATURES: t.Tuple[Signature, ...] = tuple(
         ("rule", MAIN_FRAMES, BAD, 'File "[^"]*(?:server_args|arg_groups|argparse)', _UNFIT),
         # What a process meets when another one died first.
         ("consequence", EXCEPTION, "", r"^[\w.]*(?:BrokenPipeError|EOFError|ConnectionResetError|KeyboardInterrupt|SystemExit)", ""),
+        ("lost node", EXCEPTION, CRASH, r"\bgloo\b.*Connection (?:closed|reset) by peer \[(?P<what>[^\]]+)\]",
+         "A scheduler on the node at {what} went away: the log of that node tells why."),
         ("ranks", f"{LINE}, {EXCEPTION}", CRASH, "DistBackendError: (?P<what>.*)|(?P<what2>NCCL error in: .*)", _LOST),
         ("collective", f"{LINE}, {EXCEPTION}", CRASH, "(?P<what>Watchdog caught collective operation timeout)", _LOST),
         ("exception", EXCEPTION, CRASH, "", "The {who} raised {summary}."),

@@ -36,8 +36,9 @@ def last_line(name, plan, peer=""):
         "unsupported_model": "ValueError: Model %s does not implement set_dflash_layers_to_capture, which is required for "
         "DFLASH." % (plan.target.architecture if plan else "X"),
         "assertion": "AssertionError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes.",
-        "peer": "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:538] Connection closed by peer [%s]:40217"
-        % peer,
+        "peer": "RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer "
+        "[%s]:32408. This is typically caused by a remote worker crashing. Check the logs of the remote worker before reporting "
+        "an error." % peer,
         "dist_port": "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. "
         "port: %s, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use" % peer,
         "import": "ImportError: cannot import name 'bmm_fp8' from 'flashinfer'",
