@@ -268,6 +268,25 @@ def test_the_benchmark_alone_proves_first(site):
     assert "Measure throughput" not in refused.stdout
 
 
+def test_what_was_proved_and_then_restarted_is_no_result(deployed):
+    """Where a play says that it has proved the server, the figures still have to be of that invocation."""
+    unit = {"name": "{{ server_name }}"}
+    role = {"ansible.builtin.include_role": {"name": "llmops.sglang.server", "tasks_from": "prove"}}
+    tasks = [
+        role,
+        {"llmops.sglang.server_service": {**unit, "state": "restarted"}},
+        {"llmops.sglang.wait_for_generation": unit},
+        {
+            "ansible.builtin.include_role": {"name": "llmops.sglang.benchmark"},
+            "vars": {"benchmark_prove": False, "benchmark_coding": False},
+        },
+    ]
+    file = deployed.folder / "restarted.yml"
+    file.write_text(yaml.safe_dump([{"hosts": "sglang", "gather_facts": False, "tasks": tasks}]))
+    done = deployed.run(file)
+    assert done.returncode != 0 and "the server was restarted after its proof" in done.stdout, done.stdout
+
+
 def test_the_server_is_taken_away(deployed):
     done = deployed.run("site", server_state="absent")
     assert done.returncode == 0, done.stdout + done.stderr
