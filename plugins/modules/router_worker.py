@@ -1,0 +1,233 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The llmops.sglang contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: router_worker
+short_description: Put a server into an sglang-router, or take it out without losing a request
+description:
+  - Adds a worker to a running C(sglang-router) and waits until the router calls it healthy, takes it out and waits for the
+    requests that it has in hand, or takes it out at once.
+  - Both interfaces of the router are spoken and found out by asking, the routes below C(/workers) of 0.2 and newer, and
+    C(/add_worker), C(/remove_worker) and C(/list_workers) of 0.1.
+  - The module runs on any host that reaches the router and the worker, mostly with C(delegate_to).
+author:
+  - llmops.sglang contributors (@llmops)
+requirements:
+  - requests (on the host that runs the module)
+extends_documentation_fragment:
+  - llmops.sglang._attributes
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Router and worker are asked and nothing is changed or waited for.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  router_url:
+    description:
+      - Scheme, host and port of the router, for example V(http://router.example:30000).
+    type: str
+    required: true
+  worker_url:
+    description:
+      - Scheme, host and port of the server, as the router is to call it.
+      - An entry that differs from it only in the case of the host, in the port that the scheme has anyway, or in a slash at the
+        end is the same worker. So are the entries C(URL@RANK) of a router that knows data-parallel ranks, all together.
+    type: str
+    required: true
+  state:
+    description:
+      - V(present) means that the router knows the worker and calls it healthy.
+      - V(drained) means that it gets no new request and has none in hand. No release of the router up to 0.3.2 can keep a worker
+        and send it nothing, so the worker is taken out; requests that run then go on to their end. See RV(worker.registered).
+      - V(absent) means that the router does not know the worker. Nothing is waited for but that.
+    type: str
+    choices: [present, drained, absent]
+    default: present
+  drain_timeout:
+    description:
+      - Seconds that the requests in hand have to end, for O(state=drained).
+    type: float
+    default: 600
+  healthy_timeout:
+    description:
+      - Seconds within which the router must call the worker healthy, for O(state=present).
+    type: float
+    default: 300
+  request_timeout:
+    description:
+      - Seconds for one answer of the router or the worker, and for the router to drop a worker that it was told to remove.
+    type: float
+    default: 30
+  api_key:
+    description:
+      - Key of the router, sent as a bearer token.
+    type: str
+  worker_api_key:
+    description:
+      - Key of the worker. It is handed to the router with the registration (0.2 and newer) and sent with the question how many
+        requests the worker has in hand. Without it O(api_key) is taken, as the router does with the workers of its command line.
+    type: str
+  registration:
+    description:
+      - Further fields of the registration, such as C(priority), C(labels), C(worker_type) or C(bootstrap_port). They count when
+        the worker is added, and only with 0.2 and newer.
+    type: dict
+    default: {}
+  validate_certs:
+    description:
+      - Whether the certificates of router and worker must be valid.
+    type: bool
+    default: true
+  ca_path:
+    description:
+      - File with the certificates of the authorities to trust, in PEM format.
+    type: path
+  use_proxy:
+    description:
+      - Whether the proxy settings in the environment of the module apply.
+    type: bool
+    default: false
+"""
+
+EXAMPLES = r"""
+- name: Take the server out of the router and wait for its requests
+  llmops.sglang.router_worker:
+    router_url: http://router.example:30000
+    worker_url: "http://{{ inventory_hostname }}:30000"
+    state: drained
+    drain_timeout: 900
+  delegate_to: router.example
+
+- name: Put it back
+  llmops.sglang.router_worker:
+    router_url: http://router.example:30000
+    worker_url: "http://{{ inventory_hostname }}:30000"
+  delegate_to: router.example
+"""
+
+RETURN = r"""
+worker:
+  description: The worker as it is after the task, or in check mode as it is now.
+  type: dict
+  returned: always
+  contains:
+    id:
+      description: The router's name for it; null where the router does not know it or has no names.
+      type: str
+    url:
+      description: Its URL.
+      type: str
+    registered:
+      description: Whether the router knows it.
+      type: bool
+    healthy:
+      description: Whether the router calls it healthy; null where the router does not know it or tells no health.
+      type: bool
+    load:
+      description: Requests in hand, by the worker itself with O(state=drained), else by the router; null where nobody told.
+      type: int
+router:
+  description: What the router told last.
+  type: dict
+  returned: always
+  contains:
+    interface:
+      description: V(workers) (0.2 and newer) or V(query) (0.1).
+      type: str
+    workers:
+      description: Number of workers that it knows.
+      type: int
+    healthy_workers:
+      description: Number of those that it does not call unhealthy.
+      type: int
+elapsed:
+  description: Seconds that the task took.
+  type: float
+  returned: always
+failure_class:
+  description: Word for the kind of failure.
+  type: str
+  returned: failure
+log_tail:
+  description: Always empty here.
+  type: list
+  elements: str
+  returned: failure
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
+from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient
+from ansible_collections.llmops.sglang.plugins.module_utils._router_api import RouterApi
+from ansible_collections.llmops.sglang.plugins.module_utils._router_worker import (
+    RouterWorker,
+    running_requests,
+    says_healthy,
+)
+
+SPEC: dict[str, dict[str, t.Any]] = {
+    "router_url": {"type": "str", "required": True},
+    "worker_url": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["present", "drained", "absent"], "default": "present"},
+    "drain_timeout": {"type": "float", "default": 600},
+    "healthy_timeout": {"type": "float", "default": 300},
+    "request_timeout": {"type": "float", "default": 30},
+    "api_key": {"type": "str", "no_log": True},
+    "worker_api_key": {"type": "str", "no_log": True},
+    "registration": {"type": "dict", "default": {}},
+    "validate_certs": {"type": "bool", "default": True},
+    "ca_path": {"type": "path"},
+    "use_proxy": {"type": "bool", "default": False},
+}
+
+
+def run(module: AnsibleModule) -> dict[str, t.Any]:
+    params = module.params
+    settings = {name: params[name] for name in ("validate_certs", "ca_path", "use_proxy")}
+    worker_key = params["worker_api_key"] or params["api_key"]
+    router = HttpClient(params["router_url"], api_key=params["api_key"], **settings)
+    server = HttpClient(params["worker_url"], api_key=worker_key, **settings)
+    worker = RouterWorker(
+        RouterApi(router, params["request_timeout"]),
+        # With a slash at its end the router would ask for '//health', and call the worker unhealthy for ever.
+        params["worker_url"].rstrip("/"),
+        lambda timeout: running_requests(server, timeout),
+        lambda timeout: says_healthy(server, timeout),
+    )
+    if params["state"] == "present":
+        registration = {**params["registration"], **({"api_key": worker_key} if worker_key else {})}
+        worker.present(registration, params["healthy_timeout"], module.check_mode)
+    elif params["state"] == "drained":
+        worker.drained(params["drain_timeout"], module.check_mode)
+    else:
+        worker.absent(module.check_mode)
+    return {**worker.result(), "diff": worker.diff(params["state"])}
+
+
+def nothing(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    worker = {"id": None, "url": params["worker_url"], "registered": None, "healthy": None, "load": None}
+    return {"worker": worker, "router": {"interface": None, "workers": None, "healthy_workers": None}, "elapsed": 0.0}
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
+    try:
+        result = run(module)
+    except Failure as failure:
+        fail_module(module, failure, **nothing(module.params))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
