@@ -8,9 +8,19 @@ from __future__ import annotations
 import time
 import typing as t
 
+from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import empty_result
+from ansible_collections.llmops.sglang.plugins.plugin_utils._node_notes import (
+    ENDED_WELL,
+    FAILED,
+    GIVEN_UP,
+    WAITING,
+    NodeNotes,
+    Other,
+)
 from ansible_collections.llmops.sglang.plugins.plugin_utils._progress import ProgressLines, seconds_of, subject_of
 
 MODULE = "llmops.sglang.wait_for_generation"
@@ -21,6 +31,9 @@ SILENT_SLICE = 60.0
 # Starting a slice costs about a second; between two of them the lines are shown all the same.
 SHORTEST_SLICE = 3.0
 RECONNECT_PAUSE = 2.0
+# How often what became of the other nodes is looked at, and how often a loaded node is while rank 0 is waited for.
+NODE_SLICE = 5.0
+NODE_LOOK = 0.2
 INTERNAL = ("slice_seconds", "slice_limit", "slice_state")
 LATE = "this start takes more than twice the usual {:.0f} s of its configuration"
 
@@ -43,11 +56,64 @@ class ActionModule(ActionBase):
         begun = time.monotonic()
         # Whoever was reached once may be lost and come back; whoever never was is the caller's affair.
         self._low_level_execute_command("exit 0", sudoable=False)
+        host = str(task_vars.get("inventory_hostname") or "")
+        self._notes = NodeNotes.of(constants.DEFAULT_LOCAL_TMP, args.get("nodes"), host)
         with lines:
-            result = self._slices(args, task_vars, seconds, deadline, lines)
+            result = self._among_nodes(args, task_vars, seconds, deadline, lines)
         if "elapsed" in result:
             result["elapsed"] = round(time.monotonic() - begun, 3)
         return result
+
+    def _among_nodes(
+        self, args: dict[str, t.Any], task_vars: dict[str, t.Any], seconds: float, deadline: float, lines: ProgressLines
+    ) -> dict[str, t.Any]:
+        """The wait for this host, which ends with that for another node of its server, too."""
+        notes = self._notes
+        if notes is None:
+            return self._slices(args, task_vars, seconds, deadline, lines)
+        seconds, state = min(seconds, NODE_SLICE), FAILED
+        result: dict[str, t.Any] = {"msg": "the host is lost, or the run was interrupted"}
+        notes.write(WAITING)
+        try:
+            result = self._slices(args, task_vars, seconds, deadline, lines)
+            if result.get("ok") and args.get("until") == "node":
+                result = self._watch(result, args, task_vars, deadline, lines)
+            state = GIVEN_UP if result.pop("given_up", False) else FAILED if result.get("failed") else ENDED_WELL
+        finally:
+            notes.write(state, result)
+        return result
+
+    def _watch(
+        self,
+        ready: dict[str, t.Any],
+        args: dict[str, t.Any],
+        task_vars: dict[str, t.Any],
+        deadline: float,
+        lines: ProgressLines,
+    ) -> dict[str, t.Any]:
+        """Look after a loaded node for as long as rank 0 is waited for; *ready* is its result when that generates."""
+        notes, next_look = t.cast(NodeNotes, self._notes), time.monotonic() + NODE_SLICE
+        while notes.first() == WAITING and time.monotonic() < deadline and notes.failed() is None:
+            lines.tell("ranks loaded, rank 0 does not generate yet", news=False)
+            time.sleep(NODE_LOOK)
+            if time.monotonic() < next_look:
+                continue
+            limit = {"slice_limit": NODE_SLICE} if self._task.timeout else {}
+            try:
+                look = self._module({**args, **limit, "slice_seconds": NODE_SLICE, "slice_state": None}, task_vars)
+            except AnsibleConnectionFailure:
+                lines.tell("connection lost, trying again")
+                self._reconnect()
+                look = {}
+            next_look = time.monotonic() + NODE_SLICE
+            if look.get("failed"):
+                look.pop("progress", None)
+                return look
+            if look.get("ok") and look.get("invocation_id") != ready.get("invocation_id"):
+                msg = f"The node of rank {notes.rank} was restarted before rank 0 generated: read its journal."
+                return {**ready, "ok": False, "failed": True, "failure_class": "crash_loop", "msg": msg}
+        other = notes.failed()
+        return ready if other is None else given_up(other, notes.rank)
 
     def _slices(
         self, args: dict[str, t.Any], task_vars: dict[str, t.Any], seconds: float, deadline: float, lines: ProgressLines
@@ -80,6 +146,9 @@ class ActionModule(ActionBase):
             if "slice_state" not in result or result.get("failed"):
                 return result
             state = result["slice_state"]
+            other = self._notes.failed() if self._notes else None
+            if other is not None:
+                return given_up(other, t.cast(NodeNotes, self._notes).rank)
 
     def _module(self, args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         result = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
@@ -94,6 +163,23 @@ class ActionModule(ActionBase):
         except (AttributeError, AnsibleConnectionFailure):
             # Not every connection can be reset, and one that still fails is met again by the next slice.
             pass
+
+
+def given_up(other: Other, rank: int) -> dict[str, t.Any]:
+    """The result of a wait that ends because the one for *other* node has failed."""
+    said = (
+        f"Rank {other.rank} of this server, on '{other.host}', failed, so that rank {rank} is not waited for any longer"
+    )
+    return {
+        **empty_result(),
+        "ok": False,
+        "failed": True,
+        "given_up": True,
+        "failure_class": other.failure_class or "server_crashed",
+        "msg": f"{said}: {other.msg}",
+        "log_tail": other.log_tail,
+        "node_rank": rank,
+    }
 
 
 def describe(progress: t.Mapping[str, t.Any]) -> str:

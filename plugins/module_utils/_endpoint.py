@@ -24,6 +24,8 @@ _SHORTEST = {
     "--host": "--ho",
     "--log-level": "--log-level",
     "--model-path": "--model",
+    "--nnodes": "--nn",
+    "--node-rank": "--nod",
     "--port": "--po",
     "--revision": "--rev",
     "--speculative-draft-model-path": "--speculative-draft-model",
@@ -72,9 +74,21 @@ def from_argv(argv: t.Sequence[str]) -> str:
     words = launch.words if launch.found else argv
     host = argument(words, "--host") or DEFAULT_HOST
     port = argument(words, "--port") or str(DEFAULT_PORT)
-    scheme = "https" if argument(words, "--ssl-certfile") else "http"
+    # A node of rank 1 or more serves nothing but its health, and without TLS.
+    tls = argument(words, "--ssl-certfile") and not node_of_argv(words)[0]
+    scheme = "https" if tls else "http"
     host = _WILDCARDS.get(host, host)
     return f"{scheme}://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"
+
+
+def node_of_argv(argv: t.Sequence[str]) -> tuple[int, int]:
+    """Rank of the node and number of nodes by a server's command line; (0, 1) for a server on one host."""
+
+    def number(flag: str, default: int) -> int:
+        value = argument(argv, flag) or ""
+        return int(value) if value.isdigit() else default
+
+    return number("--node-rank", 0), number("--nnodes", 1)
 
 
 class Address(t.NamedTuple):

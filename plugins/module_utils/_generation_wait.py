@@ -11,7 +11,7 @@ import typing as t
 from dataclasses import replace
 
 from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
-from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument, from_argv
+from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument, from_argv, node_of_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._generation_judge import ProbeOptions
 from ansible_collections.llmops.sglang.plugins.module_utils._generation_probe import Prober
@@ -29,6 +29,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Mana
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_host import Host
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import WaitMemory, empty_result, result_of
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_node import refuse_other_rank
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_options import Verdict, WaitOptions
 
 Params = t.Mapping[str, t.Any]
@@ -50,6 +51,9 @@ class GenerationWait:
         _refuse_without_unit(params)
         manager = Manager(run_command, params["scope"]) if self.name else None
         self.argv = self._argv(manager, self.name) if manager and self.name else []
+        self.node, nodes = node_of_argv(self.argv)
+        known = self.argv and not names_no_server(self.argv)
+        refuse_other_rank(self.name or "", params["until"], self.node if known else None, nodes)
         self.base_url = params.get("base_url") or (from_argv(self.argv) if manager else "")
         self.guessed = not params.get("base_url") and names_no_server(self.argv)
         self.client = HttpClient.from_params(params, self.base_url)
@@ -100,6 +104,7 @@ class GenerationWait:
         if verdict is None:
             return {"changed": False, "slice_state": self.mask.value(memory.dump()), "progress": self.progress(now)}
         result = {**result_of(memory, now, self.mask), "base_url": self.mask.text(self.base_url)}
+        result["node_rank"] = self.node if self.argv else None
         result["progress"] = self.progress(now)
         if verdict.failure_class:
             raise self._failure(verdict, result)
@@ -169,6 +174,8 @@ def names_no_server(argv: t.Sequence[str]) -> bool:
 
 
 def _refuse_without_unit(params: Params) -> None:
+    if params["until"] == "node" and not params.get("name"):
+        raise Failure("bad_request", "The option 'until: node' looks at a unit: set name.")
     for option in ("require_owner", "previous_invocation_id"):
         if params.get(option) and not params.get("name"):
             raise Failure(
@@ -211,4 +218,5 @@ def _wait_options(params: Params, previous: str, has_unit: bool) -> WaitOptions:
         health_path="" if params.get("health_path") == "" else params.get("health_path") or "/health",
         warmup_contexts=[tokens for tokens in params["warmup_contexts"] if tokens > 0],
         warmup_concurrency=params["warmup_concurrency"],
+        until=params["until"],
     )

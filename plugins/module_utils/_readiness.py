@@ -11,6 +11,7 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_looks import Looks
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_node import NodeProbes
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_options import Verdict, WaitOptions
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_probes import Probes
 
@@ -46,7 +47,8 @@ class Readiness:
         self.clock, self.sleep = clock, sleep
         self.deadline = memory.started + options.timeout
         self.looks = Looks(options, memory, host)
-        self.probes = Probes(options, memory, self.looks, prober)
+        kind = NodeProbes if options.until == "node" else Probes
+        self.probes = kind(options, memory, self.looks, prober)
         self._phase_before = memory.phase
 
     def run(self, slice_seconds: float, limit: float = math.inf) -> Verdict | None:

@@ -151,6 +151,7 @@ def empty_result() -> dict[str, t.Any]:
         "warmups": [],
         "expected_elapsed": None,
         "base_url": None,
+        "node_rank": None,
         "log_tail": [],
         "skipped_reason": None,
     }

@@ -27,6 +27,7 @@ class WaitOptions:
     warmup_contexts: list[int] = field(default_factory=list)
     warmup_concurrency: int = 1
     guessed: bool = False
+    until: str = "generation"
 
 
 class Verdict(Exception):

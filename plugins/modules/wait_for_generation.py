@@ -154,6 +154,20 @@ options:
     description: Longest time between two progress lines in seconds; V(0) shows none.
     type: int
     default: 15
+  until:
+    description:
+      - What the wait is for. V(node) is for a unit that is rank 1 or more of a server over several hosts, which never generates.
+        It waits until the ranks of that host are loaded and its own process says so, and proves no generation; rank 0 does.
+      - V(node) is refused for any other server, and V(generation) for such a node.
+    type: str
+    choices: [generation, node]
+    default: generation
+  nodes:
+    description:
+      - The invocation of each node of a server over several hosts by its inventory host, rank 0 first.
+      - A wait with it ends when that of another node of the same play has failed, and names that node; one with O(until=node) goes
+        on to watch its node until rank 0 generates.
+    type: dict
   keep_start_time:
     description: Whether to keep on the host, for RV(expected_elapsed) of later waits, how long the start took that this one saw.
     type: bool
@@ -306,6 +320,10 @@ base_url:
   description: The server's URL.
   type: str
   returned: always
+node_rank:
+  description: Rank of the unit's node by its command line; 0 for a server on one host, null where there is no command line.
+  type: int
+  returned: always
 log_tail:
   description: The last log lines of the invocation where the wait failed, at most ten of 400 characters; else empty.
   type: list
@@ -326,42 +344,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._generation_wait imp
     hidden_words,
     skipped,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._wait_argspec import PROBE_SPEC, WAIT_SPEC
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_memory import empty_result
-
-PROBE_SPEC = {
-    "api": {"type": "str", "choices": ["chat", "completions", "generate"], "default": "chat"},
-    "path": {"type": "str"},
-    "model": {"type": "str"},
-    "expected_model": {"type": "str"},
-    "prompt": {"type": "str"},
-    "max_tokens": {"type": "int", "default": 64, "no_log": False},
-    "extra_body": {"type": "dict", "default": {}},
-    "headers": {"type": "dict", "default": {}},
-    "stream": {"type": "bool", "default": False},
-    "ready_when": {"type": "str"},
-    "expect_regex": {"type": "str"},
-    "degenerate_output": {"type": "str", "choices": ["fail", "warn", "ignore"], "default": "fail"},
-    "require_content": {"type": "bool", "default": False},
-    "require_speculation": {"type": "bool", "default": False},
-    "warmup_contexts": {"type": "list", "elements": "int", "default": []},
-    "warmup_concurrency": {"type": "int", "default": 1},
-}
-WAIT_SPEC = {
-    "timeout": {"type": "float", "default": 1800},
-    "request_timeout": {"type": "float", "default": 60},
-    "poll_interval": {"type": "float", "default": 10},
-    "successes": {"type": "int", "default": 2},
-    "previous_invocation_id": {"type": "str"},
-    "require_owner": {"type": "bool"},
-    "max_restarts": {"type": "int", "default": 0},
-    "health_path": {"type": "str"},
-    "fail_fast": {"type": "bool", "default": True},
-    "progress_interval": {"type": "int", "default": 15},
-    "keep_start_time": {"type": "bool", "default": True},
-    "slice_seconds": {"type": "float", "default": 86400},
-    "slice_limit": {"type": "float", "default": 86400},
-    "slice_state": {"type": "dict"},
-}
 
 
 def main() -> None:
