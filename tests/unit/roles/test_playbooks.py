@@ -9,7 +9,10 @@ import pathlib
 import pytest
 import yaml
 
-PLAYBOOKS = sorted((pathlib.Path(__file__).resolve().parents[3] / "playbooks").glob("*.yml"))
+# Nobody runs awx.yml on a schedule, and no server is in it.
+PLAYBOOKS = sorted(
+    path for path in (pathlib.Path(__file__).resolve().parents[3] / "playbooks").glob("*.yml") if path.stem != "awx"
+)
 
 
 @pytest.mark.parametrize("path", PLAYBOOKS, ids=lambda path: path.stem)
