@@ -1,0 +1,77 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""router_worker against the real router, with the stand-in server as its workers, on this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+
+import pytest
+from host_set import run_ansible
+from router import Router
+from simulated_server import SimulatedServer
+
+KEY = "sk-router-secret-key"
+
+
+@pytest.fixture
+def servers(tmp_path):
+    with SimulatedServer(tmp_path) as one, SimulatedServer(tmp_path) as other:
+        yield [one.wait_ready(), other.wait_ready()]
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Run the module on this machine; its result, with all that ansible printed at -vvv."""
+
+    def call(router, worker, state, words=(), **options):
+        file = tmp_path / "result"
+        file.unlink(missing_ok=True)
+        args = {"router_url": router.url, "worker_url": worker, "state": state, **options}
+        command = [
+            "localhost",
+            "-c",
+            "local",
+            "-m",
+            "llmops.sglang.router_worker",
+            "-a",
+            json.dumps(args),
+            "-vvv",
+            *words,
+        ]
+        extra = {"ansible_python_interpreter": sys.executable, "ansible_inject_invocation": True}
+        done = run_ansible("adhoc", command, extra, {"LLMOPS_RESULT_FILE": str(file)})
+        assert file.exists(), done.stdout + done.stderr
+        return {**json.loads(file.read_text().splitlines()[-1])["result"], "printed": done.stdout + done.stderr}
+
+    return call
+
+
+def test_worker_leaves_and_comes_back_without_losing_a_stream(tmp_path, servers, put):
+    stays, goes = (f"http://127.0.0.1:{server.port}" for server in servers)
+    with Router(tmp_path, [stays, goes], api_key=KEY) as router:
+        stream = {}
+        body = {"text": "Once", "sampling_params": {"max_new_tokens": 600, "ignore_eos": True}, "stream": True}
+
+        def through_router():
+            stream["status"], stream["text"] = router.ask("POST", "/generate", body)
+
+        # In turn: one of the two lands on the worker that goes.
+        threads = [threading.Thread(target=through_router, daemon=True) for dummy in range(2)]
+        for thread in threads:
+            thread.start()
+        result = put(router, f"{goes}/", "drained", ["--diff"], api_key=KEY, drain_timeout=300)
+        assert result["changed"] and result["worker"]["registered"] is False and result["worker"]["load"] == 0, result
+        assert router.worker(goes) is None and router.worker(stays)
+        for thread in threads:
+            thread.join(300)
+        assert stream["status"] == 200 and "[DONE]" in stream["text"]
+        assert f"-{goes}: known and healthy" in result["printed"] and KEY not in result["printed"]
+
+        back = put(router, goes, "present", api_key=KEY)
+        assert back["changed"] and back["worker"]["healthy"] and back["worker"]["id"] == router.worker(goes)["id"]
+        assert put(router, goes, "present", api_key=KEY)["changed"] is False
+        wrong = put(router, goes, "absent", api_key="sk-another-key")
+        assert wrong["failure_class"] == "router_failed" and "api_key" in wrong["msg"] and router.worker(goes)
