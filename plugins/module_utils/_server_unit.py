@@ -150,7 +150,7 @@ class ServerUnit:
             "exec_start": exec_start_value(text),
             "sglang_version": command.version,
             "speculative": self.mask.value(command.speculative),
-            "journal_proof": journal_proof(command.speculative),
+            "journal_proof": journal_proof(command.speculative, command.arguments, command.version),
             "inputs_sha256": command.inputs_sha256,
             "flag_changes": self._flag_changes(old_argv, argv, command),
             "restart_required": self._restart_required(text, changed, secrets_changed),
