@@ -66,8 +66,17 @@ def expectations_of(question: Question) -> list[Expectation]:
 
     :raises Failure: ``rule_violated`` for what is no expectation.
     """
-    if question.preset_fields and "dflash" not in question.preset:
-        raise Failure("rule_violated", "'preset_fields' is compared by the preset 'dflash' alone: add it to 'preset'.")
+    comparing = [preset for preset in question.preset if preset in ("dflash", "node")]
+    if question.preset_fields and not comparing:
+        raise Failure(
+            "rule_violated",
+            "'preset_fields' is compared by the presets 'dflash' and 'node' alone: add one to 'preset'.",
+        )
+    if len(set(comparing)) > 1:
+        raise Failure(
+            "rule_violated",
+            "The presets 'dflash' and 'node' are for different ranks of a server: 'dflash' for rank 0, 'node' for the others.",
+        )
     made = [_wanted(entry, place) for place, entry in enumerate(question.expect, 1)]
     for preset in question.preset:
         made += preset_expectations(preset, question.preset_fields)

@@ -15,6 +15,11 @@ from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import DR
 READY = r"The server is fired up and ready to roll!$"
 
 
+# Of every node, by its main process and by each of its ranks; the same in 0.5.6 to 0.5.23.
+NODE_ARGUMENTS = r"\bserver_args=(?:\{|ServerArgs\()"
+NODE_LOAD = r"\bLoad weight end\. (?:elapsed=|type=)"
+
+
 class Forbidden(t.NamedTuple):
     """What must not be said, with a line that says it."""
 
@@ -150,14 +155,17 @@ START_ERROR = (
 )
 
 PRESETS = {
+    "node": SETTING_CHANGED,
     "dflash": SETTING_CHANGED,
     "clean_start": START_ERROR + SETTING_CHANGED + DEPRECATED,
 }
 
 
 def preset_expectations(name: str, fields: t.Mapping[str, t.Any]) -> list[Expectation]:
-    """The expectations of the preset *name*; *fields* is what ``dflash`` compares in the draft-runner line."""
+    """The expectations of the preset *name*; *fields* is what ``dflash`` and ``node`` compare in their line."""
     expectations = []
+    if name == "node":
+        expectations += _of_node(fields)
     if name == "dflash":
         # Rank 0 of each group prints it, once for every data-parallel replica: all of them must agree.
         expectations.append(Expectation("draft runner", re.compile(DRAFT_RUNNER), fields=dict(fields)))
@@ -168,3 +176,19 @@ def preset_expectations(name: str, fields: t.Mapping[str, t.Any]) -> list[Expect
         for entry in PRESETS[name]
     ]
     return expectations
+
+
+def _of_node(fields: t.Mapping[str, t.Any]) -> list[Expectation]:
+    """What a node logs by itself, whatever its rank: the arguments that it took, and that each of its own ranks loaded."""
+
+    def number(name: str) -> int:
+        value = fields.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
+
+    own = max(number("tp_size") * number("pp_size") // number("nnodes"), 1)
+    # A drafter is loaded by each rank, too.
+    loads = own * (2 if fields.get("speculative_algorithm") else 1)
+    return [
+        Expectation("arguments of the node", re.compile(NODE_ARGUMENTS), fields=dict(fields)),
+        Expectation(f"loads of {own} own ranks", re.compile(NODE_LOAD), min_count=loads),
+    ]

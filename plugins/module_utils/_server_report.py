@@ -106,7 +106,7 @@ def report(
         "evidence": mask.value(evidence),
         "adoption": mask.value(_adoption(manager, state, process, server["version"])),
         "restart_cost": mask.value(cost),
-        "journal_proof": journal_proof(speculation),
+        "journal_proof": journal_proof(speculation, arguments, server["version"]),
     }
 
 

@@ -115,15 +115,20 @@ options:
       - Ready-made expectations. Only lines up to the one that says that the server is ready count for what they forbid.
       - V(dflash) wants the line of the draft runner (whatever algorithm it names), compares O(preset_fields), and forbids
         every warning that says that another setting was put in place of yours.
+      - V(node) is for a rank above 0 of a server over several hosts, which logs no draft runner. It compares O(preset_fields) in
+        that node's own line of its arguments, wants each of its own ranks to have loaded what it has to, by C(tp_size), C(pp_size),
+        C(nnodes) and C(speculative_algorithm) there, and forbids the same warnings. That the window is on in the draft runner is
+        what rank 0 tells.
       - V(clean_start) forbids the errors, silent fallbacks and deprecation warnings of a start.
       - The guide R(presets of journal_assert, ansible_collections.llmops.sglang.docsite.journal_presets) lists each entry with
         a line that it finds.
     type: list
     elements: str
-    choices: [dflash, clean_start]
+    choices: [dflash, node, clean_start]
   preset_fields:
     description:
-      - What V(dflash) of O(preset) compares in the line of the draft runner, as O(expect[].fields).
+      - What V(dflash) of O(preset) compares in the line of the draft runner, or V(node) in that of the arguments, as
+        O(expect[].fields).
     type: dict
   timeout:
     description:
@@ -343,7 +348,7 @@ def main():
                 "required_one_of": [("pattern", "contains")],
             },
             "must_not_match": {"type": "list", "elements": "raw"},
-            "preset": {"type": "list", "elements": "str", "choices": ["dflash", "clean_start"]},
+            "preset": {"type": "list", "elements": "str", "choices": ["dflash", "node", "clean_start"]},
             "preset_fields": {"type": "dict"},
             "timeout": {"type": "int", "default": 0},
             "end_wait_when_failed": {"type": "bool", "default": True},

@@ -38,3 +38,30 @@ def test_others_log_no_window(algorithm):
 @pytest.mark.parametrize("speculation", [{}, {"algorithm": "DFLASH"}, {"algorithm": "NGRAM"}])
 def test_without_a_drafter_nothing_is_asked(speculation):
     assert journal_proof(speculation) == {"preset": [], "preset_fields": {}}
+
+
+NODE = {"node_rank": 1, "nnodes": 2, "tp_size": 16, "port": 30000}
+
+
+def test_a_node_above_rank_0_is_asked_for_what_it_logs_itself():
+    asked = journal_proof({"algorithm": "dflash", **DRAFT, "draft_window_size": 2048}, NODE, "0.5.23")
+    assert asked == {
+        "preset": ["node"],
+        "preset_fields": {
+            "nnodes": 2,
+            "node_rank": 1,
+            "tp_size": 16,
+            "speculative_algorithm": "DFLASH",
+            "speculative_draft_window_size": 2048,
+        },
+    }
+    old = journal_proof({"algorithm": "DFLASH", **DRAFT, "draft_window_size": "trained"}, NODE, "0.5.11")
+    assert old["preset_fields"]["speculative_dflash_draft_window_size"] == {"min": 1}
+    plain = journal_proof({}, NODE)
+    assert plain == {"preset": ["node"], "preset_fields": {"nnodes": 2, "node_rank": 1, "tp_size": 16}}
+    assert "speculative_algorithm" not in journal_proof({"algorithm": "EAGLE3", **DRAFT}, NODE)["preset_fields"]
+
+
+def test_rank_0_of_several_nodes_is_asked_for_its_draft_runner():
+    first = {**NODE, "node_rank": 0}
+    assert journal_proof({"algorithm": "DFLASH", **DRAFT}, first, "0.5.23")["preset"] == ["dflash"]
