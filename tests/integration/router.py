@@ -76,8 +76,10 @@ class Router:
         health_seconds=1,
     ):
         self.first_workers = list(workers)
-        self.host, self.port, self.api_key = host, free_port(), api_key
-        self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        self.port, self.api_key = free_port(), api_key
+        # It puts host and port together as they are.
+        host = f"[{host}]" if ":" in host else host
+        self.url = f"http://{host}:{self.port}"
         self.output = pathlib.Path(directory) / f"router-{self.port}.log"
         self.place = installed(release, python)
         self.argv = [python, "-c", LAUNCH, "--host", host, "--port", str(self.port), *self._quick(release)]
@@ -111,7 +113,8 @@ class Router:
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
-                found = {worker["url"] for worker in self.workers()}
+                # One that knows data-parallel ranks lists each of them.
+                found = {worker["url"].split("@")[0] for worker in self.workers()}
                 if found >= set(self.first_workers):
                     return self
             except (OSError, ValueError):
