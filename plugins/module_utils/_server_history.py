@@ -12,10 +12,13 @@ import re
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.llmops.sglang.plugins.module_utils._change_words import change_words, changed_settings
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import from_argv, hide_keys
 from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import hide_secret_variables
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._file_restore import SetContext, restore_files
+from ansible_collections.llmops.sglang.plugins.module_utils._flag_changes import flag_changes
+from ansible_collections.llmops.sglang.plugins.module_utils._flags import arguments_of
 from ansible_collections.llmops.sglang.plugins.module_utils._history_store import Entry, HistoryStore
 from ansible_collections.llmops.sglang.plugins.module_utils._kept_configuration import (
     Files,
@@ -25,7 +28,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._kept_configuration 
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._start_times import StartTimes
-from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import Writer, place_of
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_remarks import without_secrets
 
@@ -102,9 +105,18 @@ class ServerHistory:
         :raises Failure: ``condition_not_met`` where there is none, ``write_failed``.
         """
         entries, now = self.store.entries(), read_files(self.places.units, self.name)
-        entry = self._choose(entries, now, to)
+        try:
+            entry = self._choose(entries, now, to)
+        except Failure as failure:
+            # A review of many hosts goes on where one has nothing kept; a name that was given must be right.
+            if not self.check_mode or to not in (LAST_GOOD, PREVIOUS):
+                raise
+            self.warnings.append(f"{failure.msg} Without check mode this fails.")
+            return self._result(entries, now, False)
         changed = entry.files != now
-        stale = self.manager.show(self.name).need_daemon_reload
+        state = self.manager.show(self.name)
+        stale = state.need_daemon_reload
+        words = self._words(state, now, entry) if changed else ""
         if not self.check_mode:
             with self.store.locked():
                 # A run that is killed after this is known to have been on its way there.
@@ -120,7 +132,7 @@ class ServerHistory:
             "restored": entry.id,
             "api_key_file": os.path.join(self.places.units, key) if key else None,
             "base_url": from_argv(entry.argv) if entry.argv else None,
-            "diff": self._diff(now, entry.files),
+            "diff": [*self._diff(now, entry.files), *([{"prepared": words}] if words else [])],
         }
 
     def absent(self, label: str) -> dict[str, t.Any]:
@@ -222,6 +234,14 @@ class ServerHistory:
                 {"before": texts[0], "after": texts[1], "before_header": headers[0], "after_header": headers[1]}
             )
         return found
+
+    def _words(self, state: UnitState, before: Files, entry: Entry) -> str:
+        """What a restore means; asked before anything is written."""
+        there = state.load_state in ("loaded", "masked")
+        old = arguments_of(self.manager.exec_start(self.name)) if there else {}
+        texts = [files[self.name].text if self.name in files else "" for files in (before, entry.files)]
+        flags = flag_changes(old, arguments_of(entry.argv), Mask())
+        return change_words(flags, changed_settings(*texts), "restart" if state.running else "start")
 
     def _copies(self) -> list[str]:
         """The copies that backup=true left beside the unit's files, and the archives of its diagnoses."""

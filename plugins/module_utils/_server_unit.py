@@ -13,6 +13,7 @@ import shutil
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
+from ansible_collections.llmops.sglang.plugins.module_utils._change_words import change_words, changed_settings
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._flag_changes import flag_changes
 from ansible_collections.llmops.sglang.plugins.module_utils._former_command import former_words
@@ -143,6 +144,9 @@ class ServerUnit:
             failure.result.setdefault("changed", not self.check_mode)
             raise
         argv = [*plan.words, *plan.raw_words]
+        flags = self._flag_changes(old_argv, argv, command)
+        restart = self._restart_required(text, changed, secrets_changed)
+        needs = "restart" if restart else "start" if changed and self.manager and not self.state.running else ""
         return {
             "changed": changed or secrets_changed or reloaded or bool(wrong),
             "path": self.place.path,
@@ -152,9 +156,11 @@ class ServerUnit:
             "speculative": self.mask.value(command.speculative),
             "journal_proof": journal_proof(command.speculative, command.arguments, command.version),
             "inputs_sha256": command.inputs_sha256,
-            "flag_changes": self._flag_changes(old_argv, argv, command),
-            "restart_required": self._restart_required(text, changed, secrets_changed),
-            "diff": self._diff(before, text, secrets_changed, wrong),
+            "flag_changes": flags,
+            "restart_required": restart,
+            "diff": self._diff(
+                before, text, secrets_changed, wrong, change_words(flags, changed_settings(before or "", text), needs)
+            ),
             **({"backup_file": backup} if backup else {}),
         }
 
@@ -169,6 +175,7 @@ class ServerUnit:
             )
         secrets = self.secret_store.present()
         changed = before is not None or bool(secrets)
+        runs = changed and place.style == "unit" and self.state.running
         backup = ""
         if changed and not self.check_mode:
             if before is not None and self.params["backup"]:
@@ -195,7 +202,7 @@ class ServerUnit:
             "inputs_sha256": {},
             "flag_changes": {"added": {}, "removed": {}, "changed": {}},
             "restart_required": False,
-            "diff": self._diff(before, None, bool(secrets)),
+            "diff": self._diff(before, None, bool(secrets), words=change_words({}, [], "stop" if runs else "")),
             **({"backup_file": backup} if backup else {}),
         }
 
@@ -373,13 +380,19 @@ class ServerUnit:
         return flag_changes(old, new, self.mask)
 
     def _diff(
-        self, before: t.Optional[str], after: t.Optional[str], secrets_changed: bool, wrong: t.Sequence[str] = ()
+        self,
+        before: t.Optional[str],
+        after: t.Optional[str],
+        secrets_changed: bool,
+        wrong: t.Sequence[str] = (),
+        words: str = "",
     ) -> t.Any:
         path = self.place.path
         diff = {
             **dict(zip(("before", "after"), without_secrets([self.mask.text(text or "") for text in (before, after)]))),
             "before_header": path if before is not None else f"{path} (absent)",
             "after_header": path if after is not None else f"{path} (absent)",
+            **({"prepared": self.mask.text(words)} if words else {}),
         }
         notes = [f"The mode and owner of {path} are put right.\n" for path in wrong]
         if secrets_changed:

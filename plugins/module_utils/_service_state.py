@@ -50,6 +50,7 @@ class ServiceChange:
 
     :arg clock: monotonic seconds; :arg sleep: waits that many seconds.
     :arg cgroup_root: where the control groups are mounted.
+    :arg unit_to_change: in check mode, whether an earlier task only said that it would change the unit.
     """
 
     def __init__(
@@ -62,11 +63,12 @@ class ServiceChange:
         reset_failed: bool = True,
         check_mode: bool = False,
         cgroup_root: str = "/sys/fs/cgroup",
+        unit_to_change: bool = False,
     ) -> None:
         self._manager, self._name, self._timeouts = manager, name, timeouts
         self._clock, self._sleep = clock, sleep
         self._reset_failed, self._check_mode = reset_failed, check_mode
-        self._cgroup_root = cgroup_root
+        self._cgroup_root, self._unit_to_change = cgroup_root, unit_to_change and check_mode
         self._begun = clock()
         self._before = self._after = manager.show(name)
         self._changed = self._restarted = False
@@ -154,7 +156,7 @@ class ServiceChange:
             self._reasons.append("it runs")
             return
         comparison = compare(self._manager, state)
-        found = comparison.differences
+        found = [*comparison.differences, *["an earlier task would change its unit"] * self._unit_to_change]
         if wanted == "converged" and not found:
             same = "the running process is what the unit describes"
             unread = f"nothing that can be read differs from the unit; {comparison.unread} cannot be compared"

@@ -23,10 +23,14 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
+    details:
+      - With O(state=restored) and V(last_good) or V(previous) in O(to), it is a warning where nothing of the kind is kept, and
+        RV(restored) is null.
   diff_mode:
     support: full
     details:
-      - With O(state=restored) the files are shown before and after. Of secrets it is only told that they change.
+      - With O(state=restored) the files are shown before and after, and which arguments change. Of secrets it is only told that they
+        change.
   idempotent:
     support: full
 options:

@@ -70,6 +70,13 @@ options:
     description:
       - Whether the unit starts at boot; left as it is where this is not set.
     type: bool
+  unit_to_change:
+    description:
+      - Whether an earlier task would change the unit and in check mode only said so, as
+        RV(llmops.sglang.server_unit#module:restart_required) tells. A process that runs then counts as one that differs.
+      - Outside of check mode it has no effect, since the unit itself tells.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -159,6 +166,7 @@ def main() -> None:
         "stop_timeout": {"type": "int", "default": 600},
         "start_timeout": {"type": "int", "default": 90},
         "enabled": {"type": "bool"},
+        "unit_to_change": {"type": "bool", "default": False},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     params = module.params
@@ -169,6 +177,7 @@ def main() -> None:
             timeouts=Timeouts(stop=params["stop_timeout"], start=params["start_timeout"]),
             reset_failed=params["reset_failed"],
             check_mode=module.check_mode,
+            unit_to_change=params["unit_to_change"],
             clock=time.monotonic,
             sleep=time.sleep,
         )

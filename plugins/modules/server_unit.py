@@ -26,6 +26,8 @@ attributes:
   diff_mode:
     support: full
     details:
+      - Shows the file before and after, and in words which arguments change, which other settings do, and whether the process that
+        runs has to be restarted for it.
       - Values of secrets are never part of the diff.
   idempotent:
     support: full
@@ -284,7 +286,7 @@ backup_file:
   returned: if O(backup) is set and a file was replaced or removed
   type: str
 diff:
-  description: The file before and after, without secrets.
+  description: The file before and after, without secrets, and in C(prepared) what that means in words.
   returned: success
   type: raw
 failure_class:

@@ -18,6 +18,11 @@ author:
 extends_documentation_fragment:
   - llmops.sglang._attributes
   - llmops.sglang._attributes.read_only
+attributes:
+  check_mode:
+    support: full
+    details:
+      - In check mode it tells what differs and fails only where the inventory itself would be refused, or nothing could be read.
 options:
   name:
     description: Name of the unit, for messages.

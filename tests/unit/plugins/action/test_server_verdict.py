@@ -105,6 +105,16 @@ def test_what_is_ignored_is_told_and_fails_nothing(judged):
     assert result["ok"] and [item["subject"] for item in result["ignored"]] == ["trained_window"]
 
 
+def test_in_check_mode_drift_is_told_and_only_what_would_be_refused_fails(judged):
+    differs = {"unit": {"changed": True, "flag_changes": {"added": {"tp_size": 8}}}}
+    told = judged(True, **differs)
+    assert not told.get("failed") and not told["ok"] and [item["subject"] for item in told["drift"]] == ["unit"]
+    assert "tp_size=8 is missing" in told["msg"] and "fails nothing" in told["msg"]
+    refused = {"unit": {"failed": True, "msg": "No such flag.", "failure_class": "unknown_flag"}}
+    assert judged(True, **refused)["failure_class"] == "unknown_flag"
+    assert judged(True, info={"failed": True, "msg": "No manager.", "failure_class": "no_permission"}).get("failed")
+
+
 def test_a_unit_that_is_missing(judged):
     gone = {
         "ok": False,

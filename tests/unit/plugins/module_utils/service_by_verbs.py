@@ -92,6 +92,7 @@ def change(monkeypatch, tmp_path):
             reset_failed=options.get("reset_failed", True),
             check_mode=check_mode,
             cgroup_root=str(options.get("cgroup_root", tmp_path)),
+            unit_to_change=options.get("unit_to_change", False),
         )
         host.change = it
         it.enable(options.get("enabled"))

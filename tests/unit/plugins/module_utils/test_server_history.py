@@ -345,6 +345,32 @@ def test_check_mode_tells_and_writes_nothing(host):
     assert sorted((p, p.lstat().st_mtime_ns) for p in host.state.rglob("*")) == kept
 
 
+def test_a_review_goes_on_where_nothing_is_kept_and_not_over_a_name_that_is_wrong(host):
+    host.old()
+    for to in ("last_good", "previous"):
+        reviewed = host.history(True)
+        told = reviewed.restored(to)
+        assert not told["changed"] and told["restored"] is None
+        assert "configuration that worked is kept" in reviewed.warnings[0] and "this fails" in reviewed.warnings[0]
+        with pytest.raises(Failure, match="configuration that worked is kept"):
+            host.history().restored(to)
+    with pytest.raises(Failure, match="no kept configuration 'befor'"):
+        host.history(True).restored("befor")
+
+
+def test_what_a_restore_means_is_told_in_words(host):
+    host.old()
+    host.history().recorded(True, "")
+    host.new()
+    host.manager.exec_start = lambda name: ["python", "-m", "sglang.launch_server", "--port", "1", "--tp-size", "2"]
+    (said,) = [
+        one["prepared"]
+        for one in host.history(True).restored("last_good")["diff"]
+        if "In words" in one.get("prepared", "")
+    ]
+    assert "  port: 1 becomes 4711\n  tp_size: 2 goes\n" in said and KEY not in said, said
+
+
 def test_a_unit_that_is_not_there_is_nothing_to_keep(host):
     with pytest.raises(Failure, match="There is no unit") as told:
         host.history().recorded(True, "")

@@ -89,6 +89,19 @@ def test_check_mode_on_a_fresh_host_is_a_change_and_no_failure(change):
     assert not change(Host(ABSENT), "stopped", check_mode=True)["changed"]
 
 
+def test_a_change_that_an_earlier_task_only_predicted_is_a_restart_in_check_mode_alone(change):
+    for wanted, reason in (
+        ("converged", "would be restarted"),
+        ("restarted", "would be restarted"),
+        ("started", "it runs"),
+    ):
+        result = change(Host(RUNNING), wanted, check_mode=True, unit_to_change=True)
+        assert result["changed"] is (wanted != "started") and result["reason"].startswith(reason), result
+        assert wanted == "started" or "an earlier task would change its unit" in result["reason"]
+    assert "would be started" in change(Host(STOPPED), "converged", check_mode=True, unit_to_change=True)["reason"]
+    assert not change(Host(RUNNING), "converged", unit_to_change=True)["changed"]
+
+
 @pytest.mark.parametrize("state", [RUNNING, STOPPED])
 @pytest.mark.parametrize(
     ("load_state", "expected"),

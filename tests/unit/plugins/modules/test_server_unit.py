@@ -63,6 +63,21 @@ def test_changes_by_meaning(run):
         "changed": {"tp_size": {"before": 8, "after": 4}},
     }
     assert changed["diff"]["before"] != changed["diff"]["after"]
+    assert changed["diff"]["prepared"] == ("In words:\n  host: :: is new\n  port: 1 goes\n  tp_size: 8 becomes 4\n")
+
+
+def test_other_changes_are_told_in_words_and_no_secret(run):
+    args = {"model_path": "m"}
+    run(args=args, environment={"A": "1"})
+    said = run(args=args, environment={"HF_TOKEN": TOKEN}, service={"Restart": "no"}, api_key=KEY)["diff"][0][
+        "prepared"
+    ]
+    assert "other settings change: A (environment)" in said and "HF_TOKEN (environment)" in said and "Restart" in said
+    assert KEY not in said and TOKEN not in said
+    assert (
+        "prepared"
+        not in run(args=args, environment={"HF_TOKEN": TOKEN}, service={"Restart": "no"}, api_key=KEY)["diff"]
+    )
 
 
 def test_an_upgrade_that_renames_a_flag_changes_no_argument(run):
