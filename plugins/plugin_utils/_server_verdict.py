@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ansible_collections.llmops.sglang.plugins.module_utils._argument_conflicts import unlike_server
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import newest_dest, table_of
+from ansible_collections.llmops.sglang.plugins.module_utils._node_rules import node_of
 
 Result = t.Mapping[str, t.Any]
 
@@ -117,7 +118,11 @@ class Verdict:
             self._differs(
                 _SUBJECTS.get(subject, subject), str(conflict.get("msg")), failure_class=_CLASSES.get(subject)
             )
-        if server.get("arguments_from") != "server":
+        if self._rank():
+            self.unchecked.append(
+                f"server: rank {self._rank()} of its nodes serves nothing but its health, rank 0 tells the rest"
+            )
+        elif server.get("arguments_from") != "server":
             self.unchecked.append("server: it did not tell its arguments")
         elif not self.looks.unit or self.looks.unit.get("skipped"):
             for conflict in unlike_server(
@@ -139,15 +144,23 @@ class Verdict:
         for one in wrong:
             self._differs("journal", f"{one.get('title')}: {_mismatch(one)}", journal)
 
+    def _rank(self) -> int:
+        """The rank of a node that never generates; 0 for any other server."""
+        return node_of((self.looks.info.get("server") or {}).get("arguments") or {})[0]
+
     def _generation(self) -> None:
         generation = self.looks.generation
-        if generation.get("ok") is None and not generation.get("failure_class"):
+        if generation.get("ok") and self._rank():
+            self.unchecked.append(
+                f"generation: the ranks of node rank {self._rank()} are loaded, and only rank 0 generates"
+            )
+        elif generation.get("ok") is None and not generation.get("failure_class"):
             self.unchecked.append(f"generation: {generation.get('skipped_reason') or 'it was not asked'}")
         elif not generation.get("ok"):
             self._differs("generation", _reason(generation), generation)
 
     def _acceptance(self) -> None:
-        floor = self.looks.floor
+        floor = self.looks.floor if not self._rank() else None
         speculation = (self.looks.info.get("server") or {}).get("speculation") or {}
         lengths = [one for one in speculation.get("lifetime_accept_lengths") or [] if isinstance(one, (int, float))]
         probe = self.looks.generation.get("acceptance_length")
