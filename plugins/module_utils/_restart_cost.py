@@ -16,10 +16,14 @@ from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Mana
 
 
 class RunningRequests(t.NamedTuple):
-    """Requests that run or wait; ``None`` with the reason where that could not be read."""
+    """Requests that run or wait; ``None`` with the reason where that could not be read.
+
+    answered: whether it answered and yet told nothing; to ask again is in vain then.
+    """
 
     count: t.Optional[int]
     unknown_because: str = ""
+    answered: bool = False
 
 
 def next_command_line(manager: Manager, name: str, running: t.Sequence[str], up_to_date: bool) -> list[str]:
@@ -35,13 +39,14 @@ def next_command_line(manager: Manager, name: str, running: t.Sequence[str], up_
 def ask_running(client: HttpClient, timeout: float, clock: t.Callable[[], float] = time.monotonic) -> RunningRequests:
     """Ask the routes one after the other, together for no longer than *timeout* seconds."""
     deadline = clock() + timeout
-    reason = ""
+    reason, answered = "", False
     for path, read in (("/v1/loads", of_loads), ("/get_load", of_get_load), ("/metrics", None)):
         left = deadline - clock()
         if left <= 0:
             break
         try:
             answer = client.send("GET", path, timeout=left)
+            answered = answered or answer.status < 500
             if answer.ok:
                 count = read(answer.json()) if read else of_metrics(answer.body.decode("utf-8", "replace"))
                 if count is not None:
@@ -51,7 +56,7 @@ def ask_running(client: HttpClient, timeout: float, clock: t.Callable[[], float]
         except HttpError as exc:
             if exc.kind != "bad_answer":
                 return RunningRequests(None, _why(exc, client.base_url, timeout))
-    return RunningRequests(None, reason or "none of its routes tells it")
+    return RunningRequests(None, reason or "none of its routes tells it", answered)
 
 
 def _why(exc: HttpError, url: str, timeout: float) -> str:

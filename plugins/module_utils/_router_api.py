@@ -3,9 +3,10 @@
 # PRIVATE: only for the plugins of this collection.
 """The workers of an sglang-router, over whichever of its two interfaces it has.
 
-``workers``: GET and POST /workers, GET and DELETE /workers/ID. The ID is a UUID since 0.2.4 and the worker's URL in 0.2.0
-to 0.2.3. Changes are queued: 202, and a job whose end is told at /workers/ID.
+``workers``: GET and POST /workers, GET and DELETE /workers/ID. The ID is a UUID since 0.3 and the worker's URL in 0.2.
+Changes are queued: 202, and a job whose end is told at /workers/ID.
 ``query``: GET /list_workers, POST /add_worker?url= and /remove_worker?url= of 0.1. Adding waits for the worker's health.
+All of it as 0.1.9, 0.2.0, 0.2.4 and 0.3.2 were seen to behave.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import re
 import typing as t
 from dataclasses import dataclass
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import (
@@ -36,21 +37,30 @@ class Worker:
 
 
 def same_worker(one: str, other: str) -> bool:
-    """Whether two URLs name one server: case of the host, the scheme's own port, a slash at the end, and the rank do not count.
-
-    A router that knows data-parallel ranks lists each as ``URL@RANK``.
-    """
+    """Whether two URLs name one server: case of the host, the scheme's own port, a slash at the end, and the rank do not count."""
     return worker_key(one) == worker_key(other)
 
 
 def worker_key(url: str) -> tuple[t.Any, ...]:
-    plain = re.sub(r"@\d+$", "", url)
+    """What the URLs of one server have in common."""
+    plain = without_rank(url)
     try:
         parts = urlsplit(plain)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
         return (parts.scheme, parts.hostname, port, parts.path.rstrip("/"))
     except ValueError:
         return (plain,)
+
+
+def without_rank(url: str) -> str:
+    """A router that knows data-parallel ranks lists each as ``URL@RANK``."""
+    return re.sub(r"@\d+$", "", url)
+
+
+def plain_url(url: str) -> str:
+    """*url* as the router must be given it: it puts paths behind it as it is, and knows the scheme in small letters only."""
+    parts = urlsplit(url.strip())
+    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), re.sub(r"(/v1)?/*$", "", parts.path), "", ""))
 
 
 class RouterApi:
@@ -90,28 +100,45 @@ class RouterApi:
             raise self._refused(answer, "POST", "/workers")
         return str(self._decoded(answer, "POST", "/workers").get("worker_id") or "")
 
-    def remove(self, worker: Worker) -> None:
-        """Ask for *worker* to be removed; one that is already gone is no failure."""
+    def removal_id(self, worker: Worker) -> tuple[str, bool]:
+        """The id by which *worker* can be removed, and whether an addition was queued to learn it.
+
+        A rank's own id removes nothing. That of the server with all its ranks is told by the answer to an addition only,
+        which fails by itself, because the server is known.
+        """
+        url = without_rank(worker.url)
+        if self.style == "query" or worker.id == worker.url:
+            return url, False
+        return (worker.id, False) if url == worker.url else (self.add(url, {}, self.request_timeout), True)
+
+    def remove(self, worker_id: str) -> None:
+        """Ask for the worker of that :meth:`removal_id` to be removed; one that is already gone is no failure."""
         if self.style == "query":
-            method, path = "POST", f"/remove_worker?url={quote(worker.url, safe='')}"
+            method, path = "POST", f"/remove_worker?url={quote(worker_id, safe='')}"
         else:
-            method, path = "DELETE", f"/workers/{quote(worker.id, safe='')}"
+            method, path = "DELETE", f"/workers/{quote(worker_id, safe='')}"
         answer = self._send(method, path)
-        if not answer.ok and answer.status != 404:
+        if not answer.ok and answer.status != 404 and "not found" not in answer.text():
             raise self._refused(answer, method, path.split("?")[0])
 
-    def job_failure(self, worker_id: str) -> str:
-        """Why the last change that was queued for *worker_id* failed; empty where it did not, or nobody tells."""
+    def job(self, worker_id: str, kind: str) -> tuple[str, str]:
+        """Status (``pending``, ``processing``, ``failed``) and message of the last *kind* of change of that id.
+
+        Empty where none is told: a change that succeeded is forgotten, and 0.1 has no queue.
+
+        :arg kind: ``AddWorker`` or ``RemoveWorker``.
+        """
         if not worker_id:
-            return ""
+            return "", ""
         answer = self._send("GET", f"/workers/{quote(worker_id, safe='')}")
         try:
             job = answer.json().get("job_status") if answer.ok else None
         except (HttpError, AttributeError):
-            return ""
-        if not isinstance(job, dict) or job.get("status") != "failed":
-            return ""
-        return self.client.mask.text(str(job.get("message") or "it gives no reason"))[:400]
+            return "", ""
+        if not isinstance(job, dict) or job.get("job_type") != kind:
+            return "", ""
+        message = self.client.mask.text(str(job.get("message") or "it gives no reason"))[:400]
+        return str(job.get("status")), message
 
     def _send(self, method: str, path: str, payload: t.Any = None, timeout: t.Optional[float] = None) -> Answer:
         try:

@@ -12,38 +12,58 @@ from ansible_collections.llmops.sglang.plugins.module_utils._failure import Fail
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError
 from ansible_collections.llmops.sglang.plugins.module_utils._name_lookup import connect
 from ansible_collections.llmops.sglang.plugins.module_utils._restart_cost import RunningRequests, ask_running
-from ansible_collections.llmops.sglang.plugins.module_utils._router_api import RouterApi, Worker, same_worker
+from ansible_collections.llmops.sglang.plugins.module_utils._router_api import (
+    RouterApi,
+    Worker,
+    plain_url,
+    same_worker,
+    without_rank,
+)
 
 # A request that the router had chosen this worker for may arrive a moment after the worker left its list.
 SETTLE = 1.0
 _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 1.0
+_UNDER_WAY = ("pending", "processing")
+# What a listing tells of a registration, and what it is where nobody said anything.
+_REGISTERED = {"priority": 50, "cost": 1.0, "worker_type": "regular", "bootstrap_port": None}
+
+
+class Server(t.Protocol):
+    """What is asked of the worker itself, each within the given seconds."""
+
+    def running(self, timeout: float) -> RunningRequests:
+        """How many requests it has in hand."""
+
+    def unwell(self, timeout: float) -> str:
+        """Why its health route does not say that it is well; empty where it does."""
+
+    def refuses_key(self, timeout: float) -> bool:
+        """Whether it answers that the key is not right."""
 
 
 class RouterWorker:
-    """The worker *url* of the router behind *api*.
-
-    :arg running: asks the worker how many requests it has in hand, within the given seconds.
-    :arg answers: whether the worker's own health route says that it is well, within the given seconds.
-    """
+    """The worker *url* of the router behind *api*. Failures carry the result so far."""
 
     def __init__(
         self,
         api: RouterApi,
         url: str,
-        running: t.Callable[[float], RunningRequests],
-        answers: t.Callable[[float], bool],
+        server: Server,
         *,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
-        self.api, self.url, self.running, self.answers = api, url, running, answers
+        self.api, self.url, self.server = api, plain_url(url), server
+        self.router = api.client.base_url
         self.clock, self.sleep = clock, sleep
         self.started = clock()
         self.changed = False
-        self.before: dict[str, t.Any] = {}
+        self.before: dict[str, t.Any] = {"registered": None, "healthy": None}
+        self.registration: dict[str, t.Any] = {}
         self.requests: t.Optional[int] = None
         self.known: list[Worker] = []
+        self.warnings: list[str] = []
 
     def look(self) -> list[Worker]:
         """The router's entries for this worker: none, one, or one for each data-parallel rank."""
@@ -59,45 +79,49 @@ class RouterWorker:
         """Known and healthy. :raises Failure: ``router_failed`` where it is not within *timeout* seconds."""
         deadline = self.clock() + timeout
         found = self._first_look()
-        self.changed = not found
         if check:
+            self.changed = not found
             return
         job = ""
         if not found:
-            job = self.api.add(self.url, registration, timeout)
-        failed = ""
+            self._wait_until_well(deadline, timeout)
+            self.changed = True
+            job = self.api.add(self.url, registration, max(deadline - self.clock(), self.api.request_timeout))
         for dummy in self._pauses(deadline):
             found = self.look()
             if found and all(self._healthy(worker) for worker in found):
                 return
-            failed = "" if found else self.api.job_failure(job)
-            if failed and "already exists" not in failed:
-                break
-        state = "knows it and does not call it healthy" if found else "does not know it"
-        raise self._failure(
-            "router_failed",
-            f"The router '{self.api.client.base_url}' could not take the worker '{self.url}': {failed}"
-            if failed
-            else f"The router '{self.api.client.base_url}' {state} after {timeout:g} s: worker '{self.url}'; "
-            "see whether the worker generates and whether the router reaches it.",
-        )
+            status, message = ("", "") if found else self.api.job(job, "AddWorker")
+            if status == "failed" and "already exists" not in message:
+                raise self._failure(
+                    "router_failed", f"The router '{self.router}' could not take the worker '{self.url}': {message}."
+                )
+        raise self._failure("router_failed", self._why_not_healthy(found, timeout))
 
     def absent(self, check: bool) -> None:
         """Not known. :raises Failure: ``router_failed`` where the router keeps it."""
         found = self._first_look()
-        self.changed = bool(found)
-        if found and not check:
+        if check:
+            self.changed = bool(found)
+        elif found:
             self._deregister(found)
 
     def drained(self, timeout: float, check: bool) -> None:
-        """Gets no new request and has none in hand: :raises Failure: ``drain_timeout`` where some are left."""
+        """Gets no new request and has none in hand. :raises Failure: ``drain_timeout`` where some are left."""
         found = self._first_look()
-        first = self.running(self.api.request_timeout)
+        told = self.server.running(self.api.request_timeout)
+        self.requests = told.count
+        if told.count is None and told.answered:
+            # Found out now: a worker whose end cannot be seen had better stay in service.
+            key = self.server.refuses_key(self.api.request_timeout)
+            raise self._failure(
+                "unauthorized" if key else "drain_timeout",
+                f"How many requests the worker '{self.url}' has in hand cannot be read, so it was left in the router '{self.router}': "
+                + ("it wants another key, give it as 'worker_api_key'." if key else _NO_ROUTE),
+            )
         if check:
-            self.requests = first.count
             self.changed = bool(found)
             return
-        self.changed = bool(found)
         if found:
             self._deregister(found)
         self._wait_for_the_last(timeout)
@@ -115,56 +139,103 @@ class RouterWorker:
                 "load": self.requests if self.requests is not None else _sum_of_loads(mine),
             },
             "router": {
-                "interface": self.api.style,
-                "workers": len({w.url for w in self.known}),
-                "healthy_workers": sum(1 for w in self.known if w.healthy is not False),
+                "interface": self.api.style or None,
+                "workers": len({without_rank(w.url) for w in self.known}),
+                "healthy_workers": len({without_rank(w.url) for w in self.known if w.healthy is not False}),
             },
+            "registration": self.registration,
             "elapsed": round(self.clock() - self.started, 3),
         }
 
     def diff(self, state: str) -> dict[str, str]:
         """What changes, in a line."""
-        if self.changed:
-            after = "known and healthy" if state == "present" else "not known"
-            return {"before": self._line(self.before), "after": f"{self.url}: {after}\n"}
-        return {"before": self._line(self.before), "after": self._line(self.before)}
+        before = self._line(self.before)
+        if not self.changed:
+            return {"before": before, "after": before}
+        return {"before": before, "after": self._line({"registered": state == "present", "healthy": True})}
 
     def _line(self, state: t.Mapping[str, t.Any]) -> str:
-        health = {True: " and healthy", False: " and unhealthy"}.get(state["healthy"], "")
-        return f"{self.url}: {'known' + health if state['registered'] else 'not known'}\n"
+        health = {True: ", healthy", False: ", unhealthy"}.get(state["healthy"], "")
+        return f"{self.url}: {'in the router' + health if state['registered'] else 'not in the router'}\n"
 
     def _first_look(self) -> list[Worker]:
         found = self.look()
         self.before = {"registered": bool(found), "healthy": self._all_healthy(found)}
+        told = (found[0].details or {}) if found else {}
+        self.registration = {n: told[n] for n, usual in _REGISTERED.items() if told.get(n, usual) != usual}
         return found
 
     def _healthy(self, worker: Worker) -> bool:
-        return self.answers(self.api.request_timeout) if worker.healthy is None else worker.healthy
+        # 0.1 lists URLs and nothing else.
+        return not self.server.unwell(self.api.request_timeout) if worker.healthy is None else worker.healthy
 
     def _all_healthy(self, found: list[Worker]) -> t.Optional[bool]:
         told = [worker.healthy for worker in found]
         return None if not told or None in told else all(told)
 
-    def _deregister(self, found: list[Worker]) -> None:
-        for worker in found:
-            self.api.remove(worker)
-        for dummy in self._pauses(self.clock() + self.api.request_timeout):
-            left = self.look()
-            if not left:
+    def _wait_until_well(self, deadline: float, timeout: float) -> None:
+        """An addition cannot be taken back: the router would keep it, and take the worker in whenever it comes up."""
+        for dummy in self._pauses(deadline):
+            unwell = self.server.unwell(self.api.request_timeout)
+            if not unwell:
+                if self.server.refuses_key(self.api.request_timeout):
+                    raise self._failure(
+                        "unauthorized",
+                        f"The worker '{self.url}' refuses the key, so it was not put into the router '{self.router}', which would call it "
+                        "healthy and pass on its refusals: give its key as 'worker_api_key'.",
+                    )
                 return
-        failed = self.api.job_failure(left[0].id)
         raise self._failure(
             "router_failed",
-            f"The router '{self.api.client.base_url}' still lists the worker '{self.url}' {self.api.request_timeout:g} s after it was "
-            f"told to remove it{f' ({failed})' if failed else ''}; look into the router's log.",
+            f"The worker '{self.url}' was not put into the router '{self.router}', because it was not well within {timeout:g} s: {unwell}; "
+            "see whether the server is ready, and whether this host reaches it.",
         )
 
+    def _why_not_healthy(self, found: list[Worker], timeout: float) -> str:
+        if found:
+            unwell = self.server.unwell(self.api.request_timeout)
+            return (
+                f"The router '{self.router}' did not call the worker '{self.url}' healthy within {timeout:g} s: "
+                + (f"{unwell}." if unwell else "it is, as seen from here; see whether the router reaches it, and wait for longer than "
+                   "the router's health checks take (60 s apart, two in a row) with 'healthy_timeout'.")
+            )  # fmt: skip
+        return (
+            f"The router '{self.router}' did not list the worker '{self.url}' within {timeout:g} s after it was told to add it, and may "
+            "still do so later; see whether the router reaches that URL."
+        )
+
+    def _deregister(self, found: list[Worker]) -> None:
+        entries = {without_rank(worker.url): worker for worker in found}.values()
+        ids = [self._removal_id(worker) for worker in entries]
+        for worker_id in ids:
+            self.api.remove(worker_id)
+            self.changed = True
+        for dummy in self._pauses(self.clock() + self.api.request_timeout):
+            if not self.look():
+                return
+        reasons = [message for status, message in (self.api.job(i, "RemoveWorker") for i in ids) if status == "failed"]
+        raise self._failure(
+            "router_failed",
+            f"The router '{self.router}' still lists the worker '{self.url}' {self.api.request_timeout:g} s after it was told to remove "
+            f"it{': ' + reasons[0] if reasons else '; look into its log'}.",
+        )
+
+    def _removal_id(self, worker: Worker) -> str:
+        worker_id, queued = self.api.removal_id(worker)
+        if queued:
+            for dummy in self._pauses(self.clock() + self.api.request_timeout):
+                if self.api.job(worker_id, "AddWorker")[0] not in _UNDER_WAY:
+                    return worker_id
+            self.warnings.append(
+                f"The router '{self.router}' may take the worker '{self.url}' in again by itself when that answers: only so could it be "
+                "told to drop all of its data-parallel ranks."
+            )
+        return worker_id
+
     def _wait_for_the_last(self, timeout: float) -> None:
-        deadline = self.clock() + timeout
         none_since: t.Optional[float] = None
-        told = RunningRequests(None, "it was not asked")
-        for dummy in self._pauses(deadline):
-            told = self.running(self.api.request_timeout)
+        for dummy in self._pauses(self.clock() + timeout):
+            told = self.server.running(self.api.request_timeout)
             self.requests = told.count
             now = self.clock()
             if told.count != 0:
@@ -174,15 +245,13 @@ class RouterWorker:
             elif now - none_since >= SETTLE:
                 return
         if told.count is None:
-            what = f"cannot be counted: {told.unknown_because}"
-        elif told.count:
-            what = f"did not end: {told.count} are left"
+            what = f"could not be counted: {told.unknown_because}"
         else:
-            what = "had only just ended"
+            what = f"did not end: {told.count} are left" if told.count else "had only just ended"
         raise self._failure(
             "drain_timeout",
-            f"The requests of the worker '{self.url}' {what} after {timeout:g} s; it is out of the router: wait longer with "
-            "'drain_timeout', or put it back with state=present.",
+            f"Within {timeout:g} s the requests of the worker '{self.url}' {what}. It is out of the router '{self.router}': wait longer "
+            "with 'drain_timeout', or put it back with state=present.",
         )
 
     def _pauses(self, deadline: float) -> t.Iterator[None]:
@@ -200,27 +269,48 @@ class RouterWorker:
         return Failure(failure_class, msg, **self.result())
 
 
+_NO_ROUTE = "none of its routes tells it; take it out with state=absent, which does not wait."
+
+
 def _sum_of_loads(found: list[Worker]) -> t.Optional[int]:
     loads = [worker.load for worker in found if worker.load is not None]
     return sum(loads) if loads and len(loads) == len(found) else None
 
 
-def running_requests(client: HttpClient, timeout: float) -> RunningRequests:
-    """What the worker says; none where nothing listens, because then no process is left that could have any."""
-    told = ask_running(client, timeout)
-    if told.count is None:
+class HttpServer:
+    """The worker itself, asked over HTTP."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self.client = client
+
+    def running(self, timeout: float) -> RunningRequests:
+        """None are in hand where nothing listens, because then no process is left that could have any."""
+        told = ask_running(self.client, timeout)
+        if told.count is None:
+            try:
+                connect(self.client.host, self.client.port, timeout).close()
+            except ConnectionRefusedError:
+                return RunningRequests(0)
+            except OSError:
+                pass
+        return told
+
+    def unwell(self, timeout: float) -> str:
+        """The router itself asks this route by default."""
         try:
-            connect(client.host, client.port, timeout).close()
-        except ConnectionRefusedError:
-            return RunningRequests(0)
-        except OSError:
-            pass
-    return told
+            status = self.client.send("GET", "/health", timeout=timeout).status
+        except HttpError as exc:
+            return exc.msg.rstrip(".")
+        return "" if status == 200 else f"its /health answers with status {status}"
+
+    def refuses_key(self, timeout: float) -> bool:
+        """The health route wants no key, and so tells nothing about it."""
+        try:
+            return self.client.send("GET", "/v1/models", timeout=timeout).status in (401, 403)
+        except HttpError:
+            return False
 
 
 def says_healthy(client: HttpClient, timeout: float) -> bool:
     """Whether the worker's health route answers with 200."""
-    try:
-        return client.send("GET", "/health", timeout=timeout).status == 200
-    except HttpError:
-        return False
+    return not HttpServer(client).unwell(timeout)

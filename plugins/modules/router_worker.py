@@ -170,11 +170,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient
 from ansible_collections.llmops.sglang.plugins.module_utils._router_api import RouterApi
-from ansible_collections.llmops.sglang.plugins.module_utils._router_worker import (
-    RouterWorker,
-    running_requests,
-    says_healthy,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils._router_worker import HttpServer, RouterWorker
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 SPEC: dict[str, dict[str, t.Any]] = {
     "router_url": {"type": "str", "required": True},
@@ -192,38 +189,55 @@ SPEC: dict[str, dict[str, t.Any]] = {
 }
 
 
-def run(module: AnsibleModule) -> dict[str, t.Any]:
+def run(module: AnsibleModule, mask: Mask) -> dict[str, t.Any]:
     params = module.params
-    settings = {name: params[name] for name in ("validate_certs", "ca_path", "use_proxy")}
     worker_key = params["worker_api_key"] or params["api_key"]
-    router = HttpClient(params["router_url"], api_key=params["api_key"], **settings)
-    server = HttpClient(params["worker_url"], api_key=worker_key, **settings)
-    worker = RouterWorker(
-        RouterApi(router, params["request_timeout"]),
-        # With a slash at its end the router would ask for '//health', and call the worker unhealthy for ever.
-        params["worker_url"].rstrip("/"),
-        lambda timeout: running_requests(server, timeout),
-        lambda timeout: says_healthy(server, timeout),
-    )
-    if params["state"] == "present":
-        registration = {**params["registration"], **({"api_key": worker_key} if worker_key else {})}
-        worker.present(registration, params["healthy_timeout"], module.check_mode)
-    elif params["state"] == "drained":
-        worker.drained(params["drain_timeout"], module.check_mode)
-    else:
-        worker.absent(module.check_mode)
-    return {**worker.result(), "diff": worker.diff(params["state"])}
+    router = client(params, "router_url", params["api_key"])
+    server = client(params, "worker_url", worker_key)
+    worker = RouterWorker(RouterApi(router, params["request_timeout"]), params["worker_url"], HttpServer(server))
+    try:
+        if params["state"] == "present":
+            registration = {**params["registration"], **({"api_key": worker_key} if worker_key else {})}
+            worker.present(registration, params["healthy_timeout"], module.check_mode)
+        elif params["state"] == "drained":
+            worker.drained(params["drain_timeout"], module.check_mode)
+        else:
+            worker.absent(module.check_mode)
+    except Failure as failure:
+        raise Failure(
+            failure.failure_class, mask.text(failure.msg), **mask.value({**worker.result(), **failure.result})
+        ) from failure
+    finally:
+        for text in worker.warnings:
+            module.warn(text)
+    return mask.value({**worker.result(), "diff": worker.diff(params["state"])})
+
+
+def client(params: t.Mapping[str, t.Any], option: str, key: t.Optional[str]) -> HttpClient:
+    settings = {name: params[name] for name in ("validate_certs", "ca_path", "use_proxy")}
+    try:
+        return HttpClient(params[option], api_key=key, **settings)
+    except Failure as failure:
+        raise Failure(failure.failure_class, failure.msg.replace("base_url", option)) from failure
+
+
+def refuse_reserved(registration: t.Mapping[str, t.Any]) -> None:
+    for name, option in (("url", "worker_url"), ("api_key", "worker_api_key")):
+        if name in registration:
+            raise Failure("bad_request", f"The option 'registration' holds '{name}': give it as '{option}'.")
 
 
 def nothing(params: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     worker = {"id": None, "url": params["worker_url"], "registered": None, "healthy": None, "load": None}
-    return {"worker": worker, "router": {"interface": None, "workers": None, "healthy_workers": None}, "elapsed": 0.0}
+    router = {"interface": None, "workers": None, "healthy_workers": None}
+    return {"worker": worker, "router": router, "registration": {}, "elapsed": 0.0}
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
     try:
-        result = run(module)
+        refuse_reserved(module.params["registration"])
+        result = run(module, Mask([module.params["api_key"], module.params["worker_api_key"]]))
     except Failure as failure:
         fail_module(module, failure, **nothing(module.params))
     module.exit_json(**result)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 
 import pytest
 from host_set import run_ansible
@@ -52,23 +53,28 @@ def put(tmp_path):
 def test_worker_leaves_and_comes_back_without_losing_a_stream(tmp_path, servers, put):
     stays, goes = (f"http://127.0.0.1:{server.port}" for server in servers)
     with Router(tmp_path, [stays, goes], api_key=KEY) as router:
-        stream = {}
-        body = {"text": "Once", "sampling_params": {"max_new_tokens": 600, "ignore_eos": True}, "stream": True}
+        streams = [{}, {}]
+        body = {"text": "Once", "sampling_params": {"max_new_tokens": 900, "ignore_eos": True}, "stream": True}
 
-        def through_router():
-            stream["status"], stream["text"] = router.ask("POST", "/generate", body)
+        def through_router(answer):
+            answer["status"], answer["text"] = router.ask("POST", "/generate", body, timeout=300)
 
         # In turn: one of the two lands on the worker that goes.
-        threads = [threading.Thread(target=through_router, daemon=True) for dummy in range(2)]
+        threads = [threading.Thread(target=through_router, args=(answer,), daemon=True) for answer in streams]
         for thread in threads:
             thread.start()
+        deadline = time.monotonic() + 120
+        while servers[1].get("/v1/loads").json["loads"][0]["num_running_reqs"] == 0:
+            assert time.monotonic() < deadline and any(thread.is_alive() for thread in threads)
         result = put(router, f"{goes}/", "drained", ["--diff"], api_key=KEY, drain_timeout=300)
         assert result["changed"] and result["worker"]["registered"] is False and result["worker"]["load"] == 0, result
         assert router.worker(goes) is None and router.worker(stays)
         for thread in threads:
             thread.join(300)
-        assert stream["status"] == 200 and "[DONE]" in stream["text"]
-        assert f"-{goes}: known and healthy" in result["printed"] and KEY not in result["printed"]
+        assert all(stream["status"] == 200 and '"completion_tokens": 900' in stream["text"] for stream in streams), (
+            streams
+        )
+        assert f"-{goes}: in the router, healthy" in result["printed"] and KEY not in result["printed"]
 
         back = put(router, goes, "present", api_key=KEY)
         assert back["changed"] and back["worker"]["healthy"] and back["worker"]["id"] == router.worker(goes)["id"]
