@@ -135,7 +135,7 @@ def test_a_node_that_has_not_come_so_far_is_named():
     failed = {"server_node_at": "begun", "server_unit_written": {"failed": True, "msg": "tp_size is 3."}}
     assert behind(gpu1=there, gpu2=there) == []
     assert behind(gpu1=there, gpu2=failed) == ["'gpu2': tp_size is 3."]
-    lost = "'gpu2': it failed before, is lost, or is no part of this play and its batch"
+    lost = "'gpu2': it failed before, is lost, or is no part of this play or of this batch of it"
     assert behind(gpu1=there) == [lost]
     assert behind(gpu1=there, gpu2={"server_node_at": "written"}, ansible_play_batch=["gpu1"]) == [lost]
 
@@ -150,3 +150,18 @@ def test_where_one_node_needs_a_restart_all_are_restarted():
     assert of_role("server_nodes_restart", server_nodes="kimi", server_restart="always", gpu1=same, gpu2=same) is True
     asked = {"server_before_restart": {"restart_cost": {"running_requests": 3}}}
     assert of_role("server_running_requests", "gpu2", server_nodes="kimi", gpu1=asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("nodes", "here"),
+    [([], "gpu1 gpu2 gpu3"), ("kimi", "gpu1"), (["gpu2", "gpu1"], "gpu2"), (["gpu3"], "gpu3")],
+    ids=str,
+)
+def test_only_the_rank_that_answers_measures(nodes, here):
+    given = {"groups": GROUPS, "server_nodes": nodes}
+    loader = DataLoader()
+    file = loader.load_from_file(str(ROLE.parent / "benchmark" / "vars" / "main.yml"), trusted_as_template=True)
+    for host in GROUPS["all"]:
+        templar = Templar(loader, variables={**file, **given, "inventory_hostname": host})
+        if host in here or nodes != ["gpu3"]:
+            assert templar.template(file["benchmark_here"]) is (host in here)
