@@ -1,0 +1,39 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The keys that the role hands to server_unit, and what becomes of one that is taken from a vault that is missing."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from ansible.errors import AnsibleError
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+
+ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
+KEYS = [("server_api_key", "api_key"), ("server_admin_api_key", "admin_api_key")]
+
+
+def handed(option, **variables):
+    loader = DataLoader()
+    defaults, tasks = (
+        loader.load_from_file(str(ROLE / path), trusted_as_template=True)
+        for path in ("defaults/main.yml", "tasks/unit.yml")
+    )
+    given = {name: trust_as_template(text) for name, text in variables.items()}
+    templar = Templar(loader, variables={"omit": "OMITTED", **defaults, **given})
+    (asked,) = (task["llmops.sglang.server_unit"] for task in tasks if "llmops.sglang.server_unit" in task)
+    return templar.template(asked[option])
+
+
+@pytest.mark.parametrize(("variable", "option"), KEYS)
+def test_a_key_is_handed_over_and_none_is_none(variable, option):
+    assert handed(option, **{variable: "sk-1"}) == "sk-1"
+    assert handed(option, **{variable: ""}) == handed(option) == "OMITTED"
+
+
+@pytest.mark.parametrize(("variable", "option"), KEYS)
+def test_a_key_whose_vault_is_missing_is_no_server_without_a_key(variable, option):
+    with pytest.raises(AnsibleError, match="vault_key"):
+        handed(option, **{variable: "{{ vault_key }}"})
