@@ -40,6 +40,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Mana
 from ansible_collections.llmops.sglang.plugins.modules import (
     benchmark_matrix,
     coding_eval,
+    router_info,
+    router_request,
+    router_worker,
     server_diagnosis,
     server_unit,
 )
@@ -136,6 +139,9 @@ RESULTS = {
     "benchmark_matrix": benchmark_result,
     "coding_eval": coding_result,
     "journal_assert": journal_result,
+    "router_info": lambda: router_info.nothing({}),
+    "router_request": lambda: {**router_request.NOTHING},
+    "router_worker": lambda: router_worker.nothing({"worker_url": ""}),
     "server_diagnosis": lambda: server_diagnosis.archived(Diagnosis("x", "", {"a": ""}), "/x")[1],
     "server_history": history_result,
     "server_info": info_result,
