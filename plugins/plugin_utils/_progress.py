@@ -106,7 +106,8 @@ def subject_of(task: t.Any, task_vars: t.Mapping[str, t.Any]) -> str:
     host = task_vars.get("inventory_hostname") or "host"
     if task.delegate_to:
         host = f"{host} -> {task.delegate_to}"
-    return f"{host} {task.args.get('name') or task.args.get('base_url') or ''}".strip()
+    about = next((task.args[name] for name in ("name", "base_url", "worker_url") if task.args.get(name)), "")
+    return f"{host} {about}".strip()
 
 
 def seconds_of(value: t.Any, default: float) -> float:

@@ -64,7 +64,7 @@ def test_it_loads_and_the_site_playbook_takes_it(name):
     hosts = inventory["_meta"]["hostvars"]
     assert "sglang" in inventory["all"]["children"]
     # The demo's host comes with the demo.
-    assert {"demo": 0, "multi_node": 2, "production": 4}[name] == len(hosts)
+    assert {"demo": 0, "multi_node": 2, "production": 5}[name] == len(hosts)
     done = ansible("ansible-playbook", "-i", INVENTORIES / name, "--syntax-check", "playbooks/site.yml")
     assert done.returncode == 0, done.stderr
 
