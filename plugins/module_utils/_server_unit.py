@@ -19,12 +19,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._flag_changes import
 from ansible_collections.llmops.sglang.plugins.module_utils._former_command import former_words
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_proof import journal_proof
 from ansible_collections.llmops.sglang.plugins.module_utils._kept_help import kept_help
-from ansible_collections.llmops.sglang.plugins.module_utils._preflight import (
-    no_room,
-    of_containers,
-    port_taken,
-    unfit_host,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils._neighbours import beside
+from ansible_collections.llmops.sglang.plugins.module_utils._preflight import no_room, of_containers, unfit_host
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import (
     UNIT_FINGERPRINT,
     differences,
@@ -322,8 +318,9 @@ class ServerUnit:
         findings = no_room(self.place.directory, size) if size else []
         if on_this_host(self.params):
             findings += unfit_host(self.params, self.run_command, command, self.state)
-            taken = port_taken(command.arguments, self.state)
-            self.warnings += [self.mask.text(text) for text in taken]
+            others = beside(self.manager, self.place.directory, command, self.state)
+            findings += others.findings
+            self.warnings += [self.mask.text(text) for text in others.warnings]
         sentences = [self.mask.text(finding.msg) for finding in findings]
         if self.params["preflight"] == "warn":
             self.warnings += sentences
