@@ -16,8 +16,10 @@ from ansible_collections.llmops.sglang.plugins.plugin_utils._restart_plan import
     batches_of,
     fleets_of,
     in_words,
+    is_out,
     least_left,
     members_of,
+    servers_of,
 )
 
 
@@ -34,16 +36,18 @@ class ActionModule(ControllerAction):
     def work(self, params: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         hosts = [str(host) for host in task_vars["ansible_play_hosts"]]
         mappings = {host: task_vars["hostvars"][host].get("server_router") for host in hosts}
-        members = members_of(hosts, mappings)
+        nodes = {host: _nodes(task_vars["hostvars"][host].get("server_nodes"), task_vars) for host in hosts}
+        servers = servers_of(members_of(hosts, mappings), nodes)
+        members = [member for server in servers for member in server]
         routers = _routers(members, mappings)
         rule = params["min_available"].strip()
-        _refuse_a_rule_for_nobody(members, rule)
+        _refuse_a_rule_for_nobody([server[0] for server in servers], rule)
         if params["routers"] is None:
             return {"routers": routers}
         fleets = fleets_of(members, params["routers"])
         before = {url: (fleet.size, fleet.healthy) for url, fleet in fleets.items()}
-        out = {m.host for m in members if m.router_url and not fleets[m.router_url].serves(m.worker_url)}
-        batches = batches_of(members, fleets, params["serial"], _canary(params["canary"]))
+        out = {m.host for m in members if is_out(m, fleets)}
+        batches = batches_of(servers, fleets, params["serial"], _canary(params["canary"]))
         worst = least_left(batches, fleets, rule)
         return {
             "routers": routers,
@@ -52,6 +56,12 @@ class ActionModule(ControllerAction):
             "together": {m.host: _together(m, batch) for batch in batches for m in batch},
             "plan": in_words(batches, before, worst, rule, out),
         }
+
+
+def _nodes(value: t.Any, task_vars: t.Mapping[str, t.Any]) -> list[str]:
+    """The hosts of a server over several, from the name of a group or a list, as the role takes it."""
+    hosts = task_vars.get("groups", {}).get(value, []) if isinstance(value, str) else value
+    return [str(host) for host in hosts or []] if hosts and len(hosts) > 1 else []
 
 
 def _together(member: Member, batch: t.Sequence[Member]) -> list[str]:

@@ -10,6 +10,7 @@ short_description: Plan a rolling restart of the hosts of a play
 description:
   - Says in which order and how many at a time the hosts of this play are restarted, by the variable C(server_router) of each and by
     what its router tells, and fails before anything is touched where too few workers would serve meanwhile.
+  - The hosts of one server (C(server_nodes)) go together; the router of the first of them counts.
   - Hosts that their router sends nothing now are first. They take nothing away from anybody, and where an earlier run was cut off,
     they are what it left.
   - All of it happens on the controller, in the interpreter that runs Ansible. A task of it has C(run_once).
@@ -21,7 +22,7 @@ extends_documentation_fragment:
 options:
   serial:
     description:
-      - How many hosts go at a time, as Ansible's C(serial), which is a number, a percentage of the hosts, or a list of these.
+      - How many servers go at a time, as Ansible's C(serial), which is a number, a percentage of them, or a list of these.
     type: raw
     default: 1
   canary:

@@ -26,6 +26,10 @@ class Member:
     worker_url: str = ""
 
 
+# The hosts of one server, rank 0 first.
+Server = t.Tuple[Member, ...]
+
+
 def members_of(hosts: t.Sequence[str], mappings: t.Mapping[str, t.Any]) -> list[Member]:
     """*hosts* with what *mappings* say of each one's router.
 
@@ -62,53 +66,81 @@ def fleets_of(members: t.Sequence[Member], told: t.Sequence[t.Mapping[str, t.Any
     return fleets
 
 
+def servers_of(members: t.Sequence[Member], nodes: t.Mapping[str, t.Sequence[str]]) -> list[Server]:
+    """The servers of the play: those over several hosts stop and start together, and rank 0 alone has a worker.
+
+    :arg nodes: by host, the hosts of its server in the order of their ranks; empty for a server on one host.
+    :raises Failure: ``bad_request`` where a node of a server is no host of the play.
+    """
+    by_host = {m.host: m for m in members}
+    servers: dict[tuple[str, ...], Server] = {}
+    for member in members:
+        hosts = tuple(nodes.get(member.host) or ()) or (member.host,)
+        absent = [host for host in hosts if host not in by_host]
+        if absent:
+            raise Failure(
+                "bad_request",
+                f"The host '{member.host}' is one node of a server whose node '{absent[0]}' is none of this play's hosts, and "
+                "all of them are restarted together: let the play have both.",
+            )
+        first, *others = (by_host[host] for host in hosts)
+        servers.setdefault(hosts, (first, *(Member(other.host) for other in others)))
+    return list(servers.values())
+
+
 def batches_of(
-    members: t.Sequence[Member], fleets: t.Mapping[str, Fleet], serial: t.Any, canary: str | bool
+    servers: t.Sequence[Server], fleets: t.Mapping[str, Fleet], serial: t.Any, canary: str | bool
 ) -> list[list[Member]]:
     """The hosts in the order in which they are restarted.
 
     Those that their router sends nothing now are first: they take nothing away from anybody, and where an earlier run was cut
-    off they are what it left. With a canary the very first host goes alone, and so does the one that is named.
+    off they are what it left. With a canary the very first server goes alone, and so does the one that is named.
 
     :raises Failure: ``bad_request`` for a canary that is no host of the play.
     """
     named = canary if isinstance(canary, str) else ""
-    if named and named not in [m.host for m in members]:
-        near = closest(named, [m.host for m in members])
+    hosts = [m.host for server in servers for m in server]
+    if named and named not in hosts:
+        near = closest(named, hosts)
         raise Failure(
             "bad_request",
             f"The host '{named}' in 'restart_canary' is none of this play's{': meant is ' + ' or '.join(near) if near else ''}; "
             "name one of them, or give true for the first.",
         )
-    out = [m for m in members if m.router_url and not fleets[m.router_url].serves(m.worker_url)]
-    rest = [m for m in members if m not in out]
-    if not named:
-        order = out + rest
-        alone = order[:1] if canary else []
-    else:
-        order = sorted(out, key=lambda m: m.host != named) + sorted(rest, key=lambda m: m.host != named)
-        alone = [m for m in order if m is order[0] or m.host == named]
-    return _cut(order, alone, _sizes(serial, len(members)))
+    out = [server for server in servers if is_out(server[0], fleets)]
+    rest = [server for server in servers if server not in out]
+
+    def is_named(server: Server) -> bool:
+        return named in [m.host for m in server]
+
+    order = [server for part in (out, rest) for server in sorted(part, key=lambda one: not is_named(one))]
+    alone = [server for server in order if is_named(server) or (canary and server is order[0])]
+    return _cut(order, alone, _sizes(serial, len(servers)))
 
 
-def _cut(order: t.Sequence[Member], alone: t.Sequence[Member], sizes: t.Iterator[int]) -> list[list[Member]]:
+def is_out(member: Member, fleets: t.Mapping[str, Fleet]) -> bool:
+    """Whether its router sends *member* nothing now."""
+    return bool(member.router_url) and not fleets[member.router_url].serves(member.worker_url)
+
+
+def _cut(order: t.Sequence[Server], alone: t.Sequence[Server], sizes: t.Iterator[int]) -> list[list[Member]]:
     batches: list[list[Member]] = []
     room = 0
-    for member in order:
-        if member in alone:
-            batches.append([member])
+    for server in order:
+        if server in alone:
+            batches.append([*server])
             room = 0
         elif room:
-            batches[-1].append(member)
+            batches[-1].extend(server)
             room -= 1
         else:
-            batches.append([member])
+            batches.append([*server])
             room = next(sizes) - 1
     return batches
 
 
-def _sizes(serial: t.Any, hosts: int) -> t.Iterator[int]:
-    """Ansible's ``serial``: a number, a percentage of the hosts, or a list of these whose last one goes on."""
+def _sizes(serial: t.Any, servers: int) -> t.Iterator[int]:
+    """As Ansible's ``serial``: a number, a percentage of the servers, or a list of these whose last one goes on."""
     wanted = list(serial) if isinstance(serial, (list, tuple)) else [serial]
     sizes = []
     for one in wanted or [1]:
@@ -116,9 +148,9 @@ def _sizes(serial: t.Any, hosts: int) -> t.Iterator[int]:
         number = text[:-1] if text.endswith("%") else text
         if not number.isdigit() or not int(number):
             raise Failure(
-                "bad_request", f"'{one}' in 'restart_serial' is no number of hosts and no percentage of them."
+                "bad_request", f"'{one}' in 'restart_serial' is no number of servers and no percentage of them."
             )
-        sizes.append(max(int(number) * hosts // 100, 1) if text.endswith("%") else int(number))
+        sizes.append(max(int(number) * servers // 100, 1) if text.endswith("%") else int(number))
     yield from sizes
     while True:
         yield sizes[-1]

@@ -32,10 +32,12 @@ def told(out=(), sick=(), hosts=HOSTS, more=(), url=ROUTER):
 
 @pytest.fixture
 def planned(monkeypatch):
-    def plan(hosts=HOSTS, mappings=None, **options):
+    def plan(hosts=HOSTS, mappings=None, nodes=None, groups=None, **options):
         mappings = {host: mapping(host) for host in hosts} if mappings is None else mappings
         hostvars = {host: {"server_router": mappings[host]} if host in mappings else {} for host in hosts}
-        more = {"ansible_play_hosts": list(hosts), "hostvars": hostvars}
+        for host, value in (nodes or {}).items():
+            hostvars[host]["server_nodes"] = value
+        more = {"ansible_play_hosts": list(hosts), "hostvars": hostvars, "groups": groups or {}}
         return controller_task.run(action, monkeypatch, options, task_vars=more)
 
     return plan
@@ -181,6 +183,17 @@ def test_inventories_that_cannot_be(planned, mappings, options, said):
 def test_hosts_without_a_router_are_restarted_one_by_one(planned):
     result = planned(HOSTS[:2], {}, routers=[], canary="host2")
     assert result["batches"] == [["host2"], ["host1"]] and result["routers"] == []
+
+
+def test_the_hosts_of_one_server_go_together_and_have_one_worker(planned):
+    pair = {"host3": "big", "host2": "big", "host6": ["host5", "host6"], "host5": ["host5", "host6"], "host1": []}
+    routers = [told(out=["host3", "host6", "host5"])]
+    result = planned(nodes=pair, groups={"big": ["host2", "host3"]}, routers=routers, canary="host3", min_available=4)
+    assert result["batches"] == [["host5", "host6"], ["host2", "host3"], ["host1"], ["host4"], ["host7"], ["host8"]]
+    assert result["together"]["host2"] == [worker("host2")]
+    assert "5 of 6 workers serve now, 5 at the worst moment (step 1); 4 have to" in result["plan"][0]
+    refused = planned(["host1", "host2"], nodes={"host2": ["host2", "host3"]}, routers=[told()])
+    assert refused["failure_class"] == "bad_request" and "whose node 'host3' is none of this play's" in refused["msg"]
 
 
 def test_a_long_plan_is_cut(planned):
