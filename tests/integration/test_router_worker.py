@@ -71,7 +71,7 @@ def test_worker_leaves_and_comes_back_without_losing_a_stream(tmp_path, servers,
         assert router.worker(goes) is None and router.worker(stays)
         for thread in threads:
             thread.join(300)
-        assert all(stream["status"] == 200 and '"completion_tokens": 900' in stream["text"] for stream in streams), (
+        assert all(stream["status"] == 200 and '"completion_tokens":900' in stream["text"] for stream in streams), (
             streams
         )
         assert f"-{goes}: in the router, healthy" in result["printed"] and KEY not in result["printed"]
