@@ -12,7 +12,7 @@ from host_set import REPOSITORY
 
 SIMULATOR = "/opt/change-sim"
 NAME = "sglang-nodes"
-PORT = 4321
+PORT = 4341
 
 
 class NodesServer(DeployedServer):
