@@ -27,7 +27,7 @@ def deployed(hosts, tmp_path_factory):
         hosts,
         tmp_path_factory.mktemp("verify"),
         server_name=NAME,
-        server_args={"model_path": "org/model", "port": 4321, "max_running_requests": 8},
+        server_args={"model_path": "org/model", "port": 4351, "max_running_requests": 8},
         server_api_key=CANARIES["key"],
         server_environment_secrets={"HF_TOKEN": CANARIES["token"]},
         # A busy machine must not look like a server that does not generate.
