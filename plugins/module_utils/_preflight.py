@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import glob
+import importlib.util
 import os
 import pwd
 import re
 import shutil
+import sys
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import model_directory
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import missing_dependency
 from ansible_collections.llmops.sglang.plugins.module_utils._port_holder import Port, foreign_holder
 from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import (
     CommandPlan,
@@ -58,6 +61,13 @@ def of_containers(params: Params, unit: str, old_argv: t.Sequence[str]) -> list[
     return warnings
 
 
+def missing_packages(names: t.Iterable[str]) -> list[Finding]:
+    """Those of the Python packages that the interpreter of this module does not have."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    failures = [missing_dependency(name, sys.executable, "to prove the server once it is started") for name in missing]
+    return [Finding(failure.failure_class, failure.msg) for failure in failures]
+
+
 def unfit_host(params: Params, run_command: RunCommand, plan: CommandPlan, state: UnitState) -> list[Finding]:
     """All findings about this host, by the command of a unit and the *state* that the unit has."""
     user = params["user"] or (state.properties.get("User", "") if params["style"] == "drop_in" else "")
@@ -72,6 +82,7 @@ def unfit_host(params: Params, run_command: RunCommand, plan: CommandPlan, state
         paths["config"] = os.path.join(params["working_directory"] or "/", paths["config"])
     read = [plan.words[0], *filter(None, paths.values())] if reader_known else []
     return [
+        *missing_packages(params.get("needed_packages") or []),
         *unreadable(run_command, read, user, params["group"] or ""),
         *_missing(given, paths, plan.environment),
         *too_few_gpus(plan.arguments, plan.environment),

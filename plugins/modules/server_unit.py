@@ -152,6 +152,13 @@ options:
     type: str
     choices: [fail, warn, skip]
     default: fail
+  needed_packages:
+    description:
+      - Python packages without which a later task of the play could not prove the server, in the interpreter that runs this module.
+        One that is missing is found as O(preflight) says, before anything is stopped for it.
+    type: list
+    elements: str
+    default: []
   backup:
     description:
       - Whether to keep a copy of the unit file that is replaced or removed.
@@ -332,6 +339,7 @@ ARGUMENT_SPEC = {
     "working_directory": {"type": "str"},
     "verify": {"type": "bool", "default": True},
     "preflight": {"type": "str", "choices": ["fail", "warn", "skip"], "default": "fail"},
+    "needed_packages": {"type": "list", "elements": "str", "default": []},
     "backup": {"type": "bool", "default": False},
     "dest_dir": {"type": "path"},
 }

@@ -9,6 +9,7 @@ import os
 import pwd
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -55,6 +56,14 @@ def test_what_the_user_cannot_read_is_named(tmp_path):
     assert "and 3 more" in found[0].msg and f"'{OTHER}'" in found[0].msg
     assert find.calls[0][:2] == ["setpriv", f"--reuid={pwd.getpwnam(OTHER).pw_uid}"]
     assert _preflight.unreadable(Find(), [str(tmp_path)], OTHER, "") == []
+
+
+def test_a_package_that_the_proof_needs_and_this_interpreter_lacks_is_named():
+    params = {**PARAMS, "needed_packages": ["json", "no_such_package_here"]}
+    (found,) = _preflight.unfit_host(params, Find(), plan(), state())
+    assert found.failure_class == "missing_dependency"
+    assert "'no_such_package_here'" in found.msg and sys.executable in found.msg
+    assert _preflight.unfit_host({**params, "needed_packages": []}, Find(), plan(), state()) == []
 
 
 def test_what_no_server_reads_does_not_count(tmp_path):
