@@ -89,7 +89,7 @@ class RouterWorker:
             job = self.api.add(self.url, registration, max(deadline - self.clock(), self.api.request_timeout))
         for dummy in self._pauses(deadline):
             found = self.look()
-            if found and all(self._healthy(worker) for worker in found):
+            if self._healthy(found):
                 return
             status, message = ("", "") if found else self.api.job(job, "AddWorker")
             if status == "failed" and "already exists" not in message:
@@ -165,9 +165,10 @@ class RouterWorker:
         self.registration = {n: told[n] for n, usual in _REGISTERED.items() if told.get(n, usual) != usual}
         return found
 
-    def _healthy(self, worker: Worker) -> bool:
-        # 0.1 lists URLs and nothing else.
-        return not self.server.unwell(self.api.request_timeout) if worker.healthy is None else worker.healthy
+    def _healthy(self, found: list[Worker]) -> bool:
+        """The router finds out late that a worker is gone, 60 s by 3 by default, and 0.1 lists URLs and nothing else."""
+        told = bool(found) and all(worker.healthy is not False for worker in found)
+        return told and not self.server.unwell(self.api.request_timeout)
 
     def _all_healthy(self, found: list[Worker]) -> t.Optional[bool]:
         told = [worker.healthy for worker in found]
@@ -192,16 +193,18 @@ class RouterWorker:
         )
 
     def _why_not_healthy(self, found: list[Worker], timeout: float) -> str:
-        if found:
-            unwell = self.server.unwell(self.api.request_timeout)
+        if not found:
             return (
-                f"The router '{self.router}' did not call the worker '{self.url}' healthy within {timeout:g} s: "
-                + (f"{unwell}." if unwell else "it is, as seen from here; see whether the router reaches it, and wait for longer than "
-                   "the router's health checks take (60 s apart, two in a row) with 'healthy_timeout'.")
-            )  # fmt: skip
+                f"The router '{self.router}' did not list the worker '{self.url}' within {timeout:g} s after it was told to add it, and may "
+                "still do so later; see whether the router reaches that URL."
+            )
+        unwell = self.server.unwell(self.api.request_timeout)
+        if unwell:
+            return f"The worker '{self.url}' of the router '{self.router}' was not well within {timeout:g} s: {unwell}."
         return (
-            f"The router '{self.router}' did not list the worker '{self.url}' within {timeout:g} s after it was told to add it, and may "
-            "still do so later; see whether the router reaches that URL."
+            f"The router '{self.router}' did not call the worker '{self.url}' healthy within {timeout:g} s, although it is, as seen from "
+            "here: see whether the router reaches it, and let 'healthy_timeout' be longer than its health checks take, by default two "
+            "of them 60 s apart."
         )
 
     def _deregister(self, found: list[Worker]) -> None:

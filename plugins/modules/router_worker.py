@@ -13,7 +13,9 @@ description:
     requests that it has in hand, or takes it out at once.
   - Both interfaces of the router are spoken and found out by asking, the routes below C(/workers) of 0.2 and newer, and
     C(/add_worker), C(/remove_worker) and C(/list_workers) of 0.1.
-  - The module runs on any host that reaches the router and the worker, mostly with C(delegate_to).
+  - The module runs on any host that reaches both, the router and the worker, mostly with C(delegate_to).
+  - A worker is registered only once it is well itself and takes the key. The router would keep an addition of another one
+    for as long as half an hour, with no way to take it back, and would call a worker healthy that refuses every request.
 author:
   - llmops.sglang contributors (@llmops)
 requirements:
@@ -37,17 +39,21 @@ options:
     required: true
   worker_url:
     description:
-      - Scheme, host and port of the server, as the router is to call it.
+      - Scheme, host and port of the server, as the router is to call it. A slash or C(/v1) at the end is left out, and the
+        case of scheme and host, because the router would use all of that as it is and never reach the worker.
       - An entry that differs from it only in the case of the host, in the port that the scheme has anyway, or in a slash at the
         end is the same worker. So are the entries C(URL@RANK) of a router that knows data-parallel ranks, all together.
     type: str
     required: true
   state:
     description:
-      - V(present) means that the router knows the worker and calls it healthy.
+      - V(present) means that the router knows the worker and calls it healthy, and that C(/health) of the worker agrees.
       - V(drained) means that it gets no new request and has none in hand. No release of the router up to 0.3.2 can keep a worker
         and send it nothing, so the worker is taken out; requests that run then go on to their end. See RV(worker.registered).
-      - V(absent) means that the router does not know the worker. Nothing is waited for but that.
+        The worker itself must tell how many it has in hand. Where it does not (no route for it, or another key), it is left in
+        the router. Where nothing listens any more, it has none.
+      - V(absent) means that the router does not know the worker. Nothing is waited for but that. An addition that somebody
+        else left in the queue of a router cannot be seen.
     type: str
     choices: [present, drained, absent]
     default: present
@@ -58,7 +64,9 @@ options:
     default: 600
   healthy_timeout:
     description:
-      - Seconds within which the router must call the worker healthy, for O(state=present).
+      - Seconds within which the worker must be well and the router call it healthy, for O(state=present).
+      - A router that knows the worker and called it unhealthy looks again every 60 seconds and wants to see it well twice, unless
+        it was started with other intervals.
     type: float
     default: 300
   request_timeout:
@@ -78,7 +86,7 @@ options:
   registration:
     description:
       - Further fields of the registration, such as C(priority), C(labels), C(worker_type) or C(bootstrap_port). They count when
-        the worker is added, and only with 0.2 and newer.
+        the worker is added, and only with 0.2 and newer. RV(registration) gives back those that a worker had.
     type: dict
     default: {}
   validate_certs:
@@ -104,12 +112,18 @@ EXAMPLES = r"""
     worker_url: "http://{{ inventory_hostname }}:30000"
     state: drained
     drain_timeout: 900
+    api_key: "{{ router_key }}"
+    worker_api_key: "{{ server_key }}"
   delegate_to: router.example
+  register: out
 
-- name: Put it back
+- name: Put it back as it was
   llmops.sglang.router_worker:
     router_url: http://router.example:30000
     worker_url: "http://{{ inventory_hostname }}:30000"
+    registration: "{{ out.registration }}"
+    api_key: "{{ router_key }}"
+    worker_api_key: "{{ server_key }}"
   delegate_to: router.example
 """
 
@@ -132,7 +146,9 @@ worker:
       description: Whether the router calls it healthy; null where the router does not know it or tells no health.
       type: bool
     load:
-      description: Requests in hand, by the worker itself with O(state=drained), else by the router; null where nobody told.
+      description:
+        - Requests in hand, by the worker itself with O(state=drained), else by the router; null where nobody told.
+        - The router counts only what it sent itself, and with some policies nothing.
       type: int
 router:
   description: What the router told last.
@@ -148,6 +164,12 @@ router:
     healthy_workers:
       description: Number of those that it does not call unhealthy.
       type: int
+registration:
+  description:
+    - Fields with which the worker was registered before the task, where they are not the usual ones, of C(priority), C(cost),
+      C(worker_type) and C(bootstrap_port). Labels and keys are not told by the router.
+  type: dict
+  returned: always
 elapsed:
   description: Seconds that the task took.
   type: float

@@ -175,8 +175,17 @@ def test_present_waits_until_the_router_says_healthy(world, put, interface):
     router.entries[worker.url]["sick"] = 10**6
     result = put(router, worker, "present", healthy_timeout=0.3)
     assert result["failure_class"] == "router_failed" and "did not call" in result["msg"] and result["changed"] is False
-    assert result["worker"]["healthy"] is False and result["worker"]["registered"] is True
+    assert "'healthy_timeout'" in result["msg"] and result["worker"]["healthy"] is False
+    assert result["worker"]["registered"] is True
     assert result["router"] == {"interface": "workers", "workers": 1, "healthy_workers": 0}
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_the_router_alone_does_not_make_it_healthy(world, put, interface):
+    url = unused()
+    router = world(FakeRouter, [url], interface)
+    result = put(router, url, "present", healthy_timeout=0.2)
+    assert result["failure_class"] == "router_failed" and "was not well" in result["msg"] and result["changed"] is False
 
 
 @pytest.mark.parametrize("interface", INTERFACES)
