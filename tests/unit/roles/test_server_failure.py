@@ -1,0 +1,39 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a job that fails hands on to the next one of a workflow, which takes it as a variable."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+TASKS = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server" / "tasks" / "failed.yml"
+
+
+def told(msg):
+    loader = DataLoader()
+    tasks = loader.load_from_file(str(TASKS), trusted_as_template=True)
+    (task,) = (one for one in tasks if "ansible.builtin.set_stats" in one)
+    failure = {"playbook": "site.yml", "task": "Wait", "failure_class": "garbage_output", "msg": msg}
+    given = {"inventory_hostname": "gpu1", "server_failure": failure, **task["vars"]}
+    return Templar(loader, variables=given).template(task["ansible.builtin.set_stats"]["data"])["failure_artifacts"][
+        "gpu1"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("msg", "handed"),
+    [
+        ("The server said 'no'.", "The server said 'no'."),
+        ("{{ lookup('x') }}{% if 1 %}{# n #}", "{ { lookup('x') }}{ % if 1 %}{ # n #}"),
+        ("{{{ x {{{{", "{ { { x { { { {"),
+        ("m" * 5000, "m" * 997 + "..."),
+    ],
+    ids=["plain", "templates", "three braces", "long"],
+)
+def test_nothing_in_it_is_a_template(msg, handed):
+    failure = {"playbook": "site.yml", "task": "Wait", "failure_class": "garbage_output"}
+    assert told(msg) == {**failure, "msg": handed}
