@@ -4,6 +4,7 @@
 
 with Router(tmp_path, ["http://198.18.3.10:30000"]) as router:      # started and waited for
     router.url, router.workers(), router.worker(url), router.log
+    router.put(tmp_path, url, "drained")                              # the result of router_worker, run on this machine
     router.stop(); router.start()                                     # the same address again, and no worker but the first ones
 """
 
@@ -22,6 +23,7 @@ import time
 import urllib.error
 import urllib.request
 
+from host_set import run_ansible
 from simulated_server import free_port
 
 LOCK = pathlib.Path(__file__).resolve().parents[1] / "setup" / "router.lock"
@@ -177,3 +179,25 @@ class Router:
         """(status, body) of a chat through it."""
         body = {"model": "org/model", "messages": [{"role": "user", "content": content}], "max_tokens": 8, **fields}
         return self.ask("POST", "/v1/chat/completions", body, timeout)
+
+    def put(self, directory, url, state, words=(), **options):
+        """The result of router_worker, run on this machine with the router's key, and what was printed at -vvv as ``printed``."""
+        file = pathlib.Path(directory) / "router-worker-result"
+        file.unlink(missing_ok=True)
+        args = {"router_url": self.url, "worker_url": url, "state": state, "api_key": self.api_key or "", **options}
+        command = [
+            "localhost",
+            "-c",
+            "local",
+            "-m",
+            "llmops.sglang.router_worker",
+            "-a",
+            json.dumps(args),
+            "-vvv",
+            *words,
+        ]
+        extra = {"ansible_python_interpreter": sys.executable, "ansible_inject_invocation": True}
+        done = run_ansible("adhoc", command, extra, {"LLMOPS_RESULT_FILE": str(file)})
+        if not file.exists():
+            raise AssertionError(done.stdout + done.stderr)
+        return {**json.loads(file.read_text().splitlines()[-1])["result"], "printed": done.stdout + done.stderr}

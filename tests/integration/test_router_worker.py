@@ -4,13 +4,10 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import threading
 import time
 
 import pytest
-from host_set import run_ansible
 from router import Router
 from simulated_server import SimulatedServer
 
@@ -23,34 +20,7 @@ def servers(tmp_path):
         yield [one.wait_ready(), other.wait_ready()]
 
 
-@pytest.fixture
-def put(tmp_path):
-    """Run the module on this machine; its result, with all that ansible printed at -vvv."""
-
-    def call(router, worker, state, words=(), **options):
-        file = tmp_path / "result"
-        file.unlink(missing_ok=True)
-        args = {"router_url": router.url, "worker_url": worker, "state": state, **options}
-        command = [
-            "localhost",
-            "-c",
-            "local",
-            "-m",
-            "llmops.sglang.router_worker",
-            "-a",
-            json.dumps(args),
-            "-vvv",
-            *words,
-        ]
-        extra = {"ansible_python_interpreter": sys.executable, "ansible_inject_invocation": True}
-        done = run_ansible("adhoc", command, extra, {"LLMOPS_RESULT_FILE": str(file)})
-        assert file.exists(), done.stdout + done.stderr
-        return {**json.loads(file.read_text().splitlines()[-1])["result"], "printed": done.stdout + done.stderr}
-
-    return call
-
-
-def test_worker_leaves_and_comes_back_without_losing_a_stream(tmp_path, servers, put):
+def test_worker_leaves_and_comes_back_without_losing_a_stream(tmp_path, servers):
     stays, goes = (f"http://127.0.0.1:{server.port}" for server in servers)
     with Router(tmp_path, [stays, goes], api_key=KEY) as router:
         streams = [{}, {}]
@@ -66,7 +36,7 @@ def test_worker_leaves_and_comes_back_without_losing_a_stream(tmp_path, servers,
         deadline = time.monotonic() + 120
         while servers[1].get("/v1/loads").json["loads"][0]["num_running_reqs"] == 0:
             assert time.monotonic() < deadline and any(thread.is_alive() for thread in threads)
-        result = put(router, f"{goes}/", "drained", ["--diff"], api_key=KEY, drain_timeout=300)
+        result = router.put(tmp_path, f"{goes}/", "drained", ["--diff"], drain_timeout=300)
         assert result["changed"] and result["worker"]["registered"] is False and result["worker"]["load"] == 0, result
         assert router.worker(goes) is None and router.worker(stays)
         for thread in threads:
@@ -76,8 +46,8 @@ def test_worker_leaves_and_comes_back_without_losing_a_stream(tmp_path, servers,
         )
         assert f"-{goes}: in the router, healthy" in result["printed"] and KEY not in result["printed"]
 
-        back = put(router, goes, "present", api_key=KEY)
+        back = router.put(tmp_path, goes, "present")
         assert back["changed"] and back["worker"]["healthy"] and back["worker"]["id"] == router.worker(goes)["id"]
-        assert put(router, goes, "present", api_key=KEY)["changed"] is False
-        wrong = put(router, goes, "absent", api_key="sk-another-key")
+        assert router.put(tmp_path, goes, "present")["changed"] is False
+        wrong = router.put(tmp_path, goes, "absent", api_key="sk-another-key")
         assert wrong["failure_class"] == "router_failed" and "api_key" in wrong["msg"] and router.worker(goes)
