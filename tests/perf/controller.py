@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import threading
@@ -16,9 +17,10 @@ from collections.abc import Mapping, Sequence
 
 @dataclasses.dataclass
 class Run:
-    """Seconds, and peaks in bytes: of the process itself (RSS), and of it with its forks, shared pages counted once (PSS)."""
+    """Seconds, also of its processors, and peaks in bytes: of the process itself (RSS), and of it with its forks, shared pages once (PSS)."""
 
     seconds: float
+    cpu: float
     main_rss: int
     all_pss: int
     most_processes: int
@@ -29,8 +31,8 @@ class Run:
 def run_playbook(words: Sequence[str], cwd: pathlib.Path, environ: Mapping[str, str]) -> Run:
     """Run to its end, with a look at its processes several times a second."""
     program = pathlib.Path(sys.executable).with_name("ansible-playbook")
-    run = Run(0, 0, 0, 0, 0, "")
-    begun = time.monotonic()
+    run = Run(0, 0, 0, 0, 0, 0, "")
+    begun, used = time.monotonic(), _used()
     process = subprocess.Popen(
         [str(program), *words],
         cwd=cwd,
@@ -48,8 +50,13 @@ def run_playbook(words: Sequence[str], cwd: pathlib.Path, environ: Mapping[str, 
     finally:
         over.set()
         watcher.join()
-    run.seconds, run.returncode = time.monotonic() - begun, process.returncode
+    run.seconds, run.cpu, run.returncode = time.monotonic() - begun, _used() - used, process.returncode
     return run
+
+
+def _used() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _watch(pid: int, run: Run, over: threading.Event) -> None:

@@ -117,8 +117,8 @@ def test_overhead_of_a_rolling_restart_by_the_number_of_hosts(fleet):
         cost[size] = (done.seconds - own) / size
         print(
             f"{size:3} hosts: {done.seconds:6.1f} s, servers' own start {own:4.1f} s, overhead {cost[size]:5.2f} s a host; "
-            f"controller {done.main_rss / 2**20:.0f} MiB, with its forks {done.all_pss / 2**20:.0f} MiB "
-            f"({done.most_processes} processes at most)"
+            f"controller {done.cpu / size:.2f} s of processors a host, {done.main_rss / 2**20:.0f} MiB, with its forks "
+            f"{done.all_pss / 2**20:.0f} MiB ({done.most_processes} processes at most)"
         )
         restarted = [row for row in rows if row["result"].get("restarted")]
         assert {row["host"] for row in restarted} == set(names)
