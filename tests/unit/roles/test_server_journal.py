@@ -26,7 +26,7 @@ def options(**variables):
 
 
 def written(proof):
-    return {"server_unit_written": {"changed": False, "journal_proof": proof}}
+    return {"server_unit_written": {"changed": False, "path": "/e/sglang.service", "journal_proof": proof}}
 
 
 @pytest.mark.parametrize("proof", [PROOF, NOTHING])
@@ -74,3 +74,21 @@ def test_where_the_unit_is_somebody_else_s_its_command_line_is_asked(proof):
 
 def test_before_anything_is_known_only_the_inventory_asks():
     assert options(server_journal={"must_not_match": ["x"]}) == {"must_not_match": ["x"], **NOTHING}
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "known"),
+    [
+        ("sglang", "/etc/systemd/system/sglang.service", True),
+        ("sglang.service", "/etc/systemd/system/sglang.service", True),
+        ("sglang@a", "/etc/systemd/system/sglang@a.service.d/50-llmops-sglang.conf", True),
+        ("sglang", "/etc/systemd/system/sglang-b.service", False),
+        ("b", "/etc/systemd/system/sglang-b.service", False),
+        ("sglang", "", False),
+    ],
+    ids=str,
+)
+def test_what_another_server_of_the_play_left_is_not_taken_for_this_one(name, path, known):
+    written = {"path": path, "journal_proof": {"preset": ["dflash"], "preset_fields": {}}}
+    asked = options(server_name=name, server_unit_written=written)
+    assert asked["preset"] == (["dflash"] if known else [])

@@ -86,7 +86,7 @@ def test_a_rank_above_0_is_asked_for_what_it_can_tell():
         "timeout": 5,
     }
     common = {"server_nodes": "kimi", "server_journal": {**asked, "preset_fields": {"a": 1}}}
-    written = {"journal_proof": {"preset": ["node"], "preset_fields": {"node_rank": 1}}}
+    written = {"path": "/e/sglang.service", "journal_proof": {"preset": ["node"], "preset_fields": {"node_rank": 1}}}
     second = of_role("server_journal_options", "gpu2", **common, server_unit_written=written)
     assert second == {
         "preset": ["node", "clean_start"],
@@ -96,14 +96,17 @@ def test_a_rank_above_0_is_asked_for_what_it_can_tell():
     }
     own = {"server_node_journal": {"expect": [{"contains": "y"}]}}
     assert of_role("server_journal_options", "gpu2", **common, **own, server_unit_written=written)["expect"]
-    written = {"journal_proof": {"preset": ["dflash"], "preset_fields": {"draft_window_size": 2048}}}
+    written = {
+        "path": "/e/sglang.service",
+        "journal_proof": {"preset": ["dflash"], "preset_fields": {"draft_window_size": 2048}},
+    }
     first = of_role("server_journal_options", "gpu1", **common, server_unit_written=written)
     assert first["expect"] and first["preset"] == ["dflash", "clean_start"]
     assert first["preset_fields"] == {"draft_window_size": 2048, "a": 1}
 
 
 def test_a_dropped_default_is_dropped_for_every_rank():
-    written = {"journal_proof": {"preset": ["node"], "preset_fields": {"node_rank": 1}}}
+    written = {"path": "/e/sglang.service", "journal_proof": {"preset": ["node"], "preset_fields": {"node_rank": 1}}}
     given = {"server_nodes": "kimi", "server_journal": {"preset": []}, "server_unit_written": written}
     assert of_role("server_journal_options", "gpu2", **given)["preset"] == []
 
