@@ -4,66 +4,24 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
-import shutil
-import socket
-import subprocess
-import sys
-import urllib.request
+import contextlib
+import os
 
 import yaml
 from deployed_server import wait_until
-from host_set import REPOSITORY
+from host_set import REPOSITORY, HostSet
+from load_client import LoadClient
+from router import Router
 
 SIMULATOR = "/opt/rolling-sim"
 NAME = "sglang-rolling"
 PORT = 4341
+# No request that a worker lost is sent once more, and a worker is looked at as seldom as by default.
+STRICT = ("--disable-retries", "--disable-circuit-breaker", "--health-check-timeout-secs", "60")
 
 
-class Router:
-    """The router of its published package, without retries, so that no request that a worker lost is sent once more."""
-
-    def __init__(self, folder):
-        self.port, metrics = free_ports(2)
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._log = (folder / "router.log").open("wb")
-        beside = pathlib.Path(sys.executable).with_name("sglang-router")
-        program = str(beside) if beside.exists() else shutil.which("sglang-router")
-        words = [program, "launch", "--host", "127.0.0.1", "--port", str(self.port), "--policy", "round_robin"]
-        words += ["--prometheus-host", "127.0.0.1", "--prometheus-port", str(metrics)]
-        words += ["--disable-retries", "--disable-circuit-breaker", "--health-check-timeout-secs", "60"]
-        self.process = subprocess.Popen(words, stdout=self._log, stderr=subprocess.STDOUT)
-        try:
-            wait_until(self._answers)
-        except BaseException:
-            self.stop()
-            raise
-
-    def _answers(self):
-        try:
-            return self.workers() is not None
-        except OSError:
-            assert self.process.poll() is None, "the router has ended"
-            return False
-
-    def workers(self):
-        """Whether each worker is healthy, by its URL."""
-        with urllib.request.urlopen(f"{self.url}/workers", timeout=30) as answer:
-            return {one["url"]: one["is_healthy"] for one in json.load(answer)["workers"]}
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-        self._log.close()
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for dummy in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+def strict_router(folder):
+    return Router(folder, words=STRICT, health_seconds=60)
 
 
 class Fleet:
@@ -127,5 +85,35 @@ class Fleet:
 
     def in_service(self):
         """The hosts whose workers the router calls healthy."""
-        healthy = self.router.workers()
+        healthy = {worker["url"]: worker["is_healthy"] for worker in self.router.workers()}
         return [host for host in self.hosts.names if healthy.get(self.worker(host))]
+
+    def restarted(self, before):
+        """The hosts whose invocation is another one than *before*."""
+        return [host for host, invocation in self.invocations().items() if invocation != before[host]]
+
+    @contextlib.contextmanager
+    def loaded(self, streams):
+        """Constant load that loses nothing, from before the first to after the last step."""
+        with LoadClient(self.router.url, streams) as client:
+            wait_until(lambda: client.whole["stream"] and client.whole["answer"], 900)
+            yield client
+            reached = client.whole.total()
+            wait_until(lambda: client.whole.total() > reached + streams, 900)
+        assert client.lost == []
+
+
+@contextlib.contextmanager
+def fleet_of(names, tmp_path_factory):
+    """Servers on hosts of their own, all of them in a router of their own."""
+    hosts = HostSet(f"r{os.getpid()}", names, tmp_path_factory.mktemp("fleet"), owner_pid=os.getpid())
+    created = hosts.create()
+    assert created.returncode == 0, created.stdout + created.stderr
+    folder = tmp_path_factory.mktemp("rolling")
+    with strict_router(folder) as router:
+        made = Fleet(hosts, folder, router)
+        first = made.restart(restart_serial=len(names))
+        assert first.returncode == 0, first.said
+        assert made.in_service() == names
+        yield made
+    hosts.destroy()

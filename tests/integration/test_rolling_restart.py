@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 from load_client import LoadClient
-from rolling_fleet import Fleet, Router
+from rolling_fleet import Fleet, strict_router
 
 
 def test_a_rolling_restart_loses_no_request(hosts, tmp_path):
     """The first run brings the servers up and into the router, the second one restarts them under load."""
-    router = Router(tmp_path)
-    try:
+    with strict_router(tmp_path) as router:
         fleet = Fleet(hosts, tmp_path, router)
         first = fleet.restart(restart_serial=2)
         assert first.returncode == 0, first.said
@@ -26,5 +25,3 @@ def test_a_rolling_restart_loses_no_request(hosts, tmp_path):
         assert all(after[host] != before[host] for host in hosts.names)
         assert fleet.in_service() == hosts.names
         assert second.said.index("step 1: host2") < second.said.index("step 2: host1")
-    finally:
-        router.stop()
