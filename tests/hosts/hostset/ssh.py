@@ -96,8 +96,15 @@ def wait_until_running(settings: Settings, host: str, address: str, check: Calla
         if done.stdout.startswith("running"):
             return
         if done.stdout.startswith("degraded"):
-            break
+            raise HostsError(f"The test host {host!r} came up with units that failed ({said}): {_why_degraded(said)}")
     raise HostsError(f"The test host {host!r} did not come up in {seconds:g} s ({said}): see what its console says.")
+
+
+def _why_degraded(said: str) -> str:
+    # Each watch of a path takes an inotify instance, of which the machine has so many for all hosts together.
+    if ".path " in said:
+        return "many hosts need more inotify instances, so raise the sysctl fs.inotify.max_user_instances (1024, for example)."
+    return "see what its console says."
 
 
 def _port_answers(address: str) -> bool:
