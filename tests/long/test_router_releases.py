@@ -17,12 +17,6 @@ RELEASES = {"0.1.9": "3.11", "0.2.0": "3.11", "0.2.4": "", RELEASE: ""}
 KEY = "sk-worker-of-its-own"
 
 
-@pytest.fixture(params=sorted(RELEASES))
-def release(request):
-    version = RELEASES[request.param]
-    return {"release": request.param, "python": python_of(version) if version else sys.executable}
-
-
 @pytest.fixture
 def two(tmp_path):
     with SimulatedServer(tmp_path) as stays, SimulatedServer(tmp_path, "--dp-size", "2") as goes:
@@ -40,10 +34,19 @@ def plain(router):
     return sorted({worker["url"].split("@")[0] for worker in router.workers()})
 
 
-@pytest.mark.parametrize("words", [[], ["--dp-aware"]], ids=["plain", "ranks"])
-def test_each_state_is_reached_once(tmp_path, release, two, words):
+# 0.2.0 adds a server as one worker where it has ranks for those of its command line, and cannot remove that one again.
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        *((release, []) for release in RELEASES),
+        *((release, ["--dp-aware"]) for release in RELEASES if release != "0.2.0"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "ranks" if value else "plain",
+)
+def test_each_state_is_reached_once(tmp_path, two, release, words):
     stays, goes = two
-    with Router(tmp_path, two, words=words, **release) as router:
+    python = python_of(RELEASES[release]) if RELEASES[release] else sys.executable
+    with Router(tmp_path, two, words=words, release=release, python=python) as router:
         said = []
         for state in ("drained", "drained", "present", "present", "absent", "absent", "present"):
             result = router.put(tmp_path, f"{goes}/", state)
