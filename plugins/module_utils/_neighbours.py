@@ -117,8 +117,11 @@ def _counts(manager: Manager, name: str) -> bool:
 
 
 def _ports(arguments: Arguments) -> dict[int, str]:
-    """The ports that a server binds by its arguments, with the address of each."""
-    port, host = arguments.get("port", _PORT), str(arguments.get("host") or _HOST)
+    """The ports that a server binds by its arguments, with the address of each.
+
+    A configuration file counts for less than the command line, and mostly holds nothing but the server's keys.
+    """
+    port, host = arguments.get("port", None if "config" in arguments else _PORT), str(arguments.get("host") or _HOST)
     ports = {port: host} if isinstance(port, int) else {}
     rank, nodes = node_of(arguments)
     meeting = str(arguments.get("dist_init_addr") or "").rpartition(":")[2]
@@ -129,8 +132,6 @@ def _ports(arguments: Arguments) -> dict[int, str]:
 
 def shared_ports(one: Arguments, other: Arguments) -> list[int]:
     """The ports that both would bind."""
-    if "config" in one or "config" in other:
-        return []
     first, second = _ports(one), _ports(other)
     return sorted(
         port
@@ -141,7 +142,7 @@ def shared_ports(one: Arguments, other: Arguments) -> list[int]:
 
 def devices_of(arguments: Arguments, environment: Environment) -> t.Optional[list[str]]:
     """The GPUs that a server uses, by number or name; ``None`` where it uses none or that cannot be told."""
-    if str(arguments.get("device") or "cuda").partition(":")[0] != "cuda" or "config" in arguments:
+    if str(arguments.get("device") or "cuda").partition(":")[0] != "cuda":
         return None
     first, last = arguments.get("base_gpu_id") or 0, gpus_needed(arguments)
     step = arguments.get("gpu_id_step") or 1

@@ -66,7 +66,10 @@ def host(tmp_path, monkeypatch):
             "--model-path m --port 30001 --nnodes 2 --node-rank 1 --dist-init-addr 10.0.0.1:20000",
             [],
         ),
-        ({"port": 30000, "config": "/c.yml"}, "--model-path m", []),
+        # A file may set the port where the command line does not, and mostly holds the keys alone.
+        ({"port": 30000}, "--model-path m --config /c.yml", []),
+        ({"port": 30000}, "--model-path m --port 30000 --config ${CREDENTIALS_DIRECTORY}/config", [30000]),
+        ({"config": "/c.yml"}, "--model-path m", []),
     ],
     ids=str,
 )
