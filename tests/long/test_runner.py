@@ -39,6 +39,7 @@ def runner(hosts, python, server, tmp_path_factory):
         # A line each fifteen seconds, as by default.
         "server_wait": {"timeout": 300, "require_speculation": True},
         "server_environment": steps(server),
+        "benchmark_coding": False,
         "benchmark_matrix": {"contexts": [60], "concurrency": [1], "max_tokens": 16, "requests": 2, "warmup": 0},
     }
     made = Runner(hosts, folder / "data", variables, python)
@@ -77,12 +78,13 @@ def test_the_environment_holds_nothing_else(python):
 
 def test_site_and_benchmark(runner, server):
     environment = steps(server, RUN=uuid.uuid4().hex)
-    outcome = good(runner.run("site", server_environment=environment)).artifacts
+    coding = {"task_names": ["gcd"], "max_tokens": 16}
+    outcome = good(runner.run("site", server_environment=environment, benchmark_coding=coding)).artifacts
     assert outcome["server_artifacts"]["host1"]["invocation_id"] == server.invocation()
     assert "host1" in outcome["benchmark_artifacts"]
     again = good(runner.run("benchmark", server_environment=environment, benchmark_label="again")).artifacts
     assert set(again) == {"benchmark_artifacts"}
-    assert list(runner.results.glob("benchmarks/host1/*.html"))
+    assert list(runner.results.glob("benchmarks/host1/**/*.html"))
 
 
 def test_verify(deployed):

@@ -30,9 +30,13 @@ def told(msg):
         ("The server said 'no'.", "The server said 'no'."),
         ("{{ lookup('x') }}{% if 1 %}{# n #}", "{ { lookup('x') }}{ % if 1 %}{ # n #}"),
         ("{{{ x {{{{", "{ { { x { { { {"),
-        ("m" * 5000, "m" * 997 + "..."),
+        ("m" * 5000, "m" * 1997 + "..."),
+        (
+            "Wait failed: why\n  | a line\n  | of the log\nAnother was put back.",
+            "Wait failed: why Another was put back.",
+        ),
     ],
-    ids=["plain", "templates", "three braces", "long"],
+    ids=["plain", "templates", "three braces", "long", "with its log"],
 )
 def test_nothing_in_it_is_a_template(msg, handed):
     failure = {"playbook": "site.yml", "task": "Wait", "failure_class": "garbage_output"}
