@@ -12,8 +12,9 @@ from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from ansible_collections.llmops.sglang.plugins.plugin_utils._progress import ProgressLines, subject_of
 
-# The longest that a job shows nothing, in seconds; a module that ends before shows no line at all.
-INTERVAL = 15.0
+# Seconds between two lines, with what a busy controller needs around them less than the 15 that are promised; a module that
+# ends before shows no line at all.
+INTERVAL = 10.0
 
 
 class ToldModule(NormalAction):
