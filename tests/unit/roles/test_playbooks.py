@@ -21,7 +21,8 @@ def test_every_play_tells_its_failure_and_fails(path):
     plays = [play for play in yaml.safe_load(path.read_text()) if "ansible.builtin.import_playbook" not in play]
     for play in plays:
         assert not {"roles", "pre_tasks", "post_tasks"} & set(play)
-        for block in play["tasks"]:
+        # Where a play ends is no failure.
+        for block in [task for task in play["tasks"] if "ansible.builtin.meta" not in task]:
             told = block["rescue"][-1]
             assert told["ansible.builtin.include_role"]["tasks_from"] == "failed.yml"
             assert told["vars"] == {"server_failure_playbook": path.name}
