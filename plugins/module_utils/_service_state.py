@@ -179,7 +179,8 @@ class ServiceChange:
         return state.properties.get("Type") == "oneshot" or bool(members(state.control_group, self._cgroup_root))
 
     def _check_startable(self, state: UnitState) -> None:
-        if state.load_state == "loaded":
+        # A unit that is masked or broken may be what the earlier task mends.
+        if state.load_state == "loaded" or self._unit_to_change:
             return
         failure = self._manager.no_such_unit(state)
         if state.load_state == "masked":

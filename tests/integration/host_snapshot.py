@@ -50,9 +50,9 @@ UNTIMED = [
 UNLISTED = ["*/.ansible", "*/.ansible/tmp"]
 RULES = {"without": WITHOUT, "untimed": UNTIMED, "unlisted": UNLISTED}
 VOLATILE = ("/run", "/tmp", "/dev/shm")
-# Of a unit, what a review must leave.
+# Of a unit, what a review must leave. Whether a reload is due is found by looking; that there was one, the manager tells.
 PROPERTIES = (
-    "LoadState,ActiveState,SubState,InvocationID,MainPID,NRestarts,NeedDaemonReload,UnitFileState,FragmentPath,"
+    "LoadState,ActiveState,SubState,InvocationID,MainPID,NRestarts,UnitFileState,FragmentPath,"
     "DropInPaths,ActiveEnterTimestampMonotonic,ExecMainStartTimestampMonotonic,Result"
 )
 # Units that come and go with a login.
@@ -113,7 +113,8 @@ def _shell(hosts: HostSet, host: str, command: str, user: str = "root") -> str:
 
 
 def _managers(systemctl: str) -> str:
-    return f"{systemctl} show '*' --all -p Id,{PROPERTIES}; echo; {systemctl} list-unit-files --plain --no-legend"
+    manager = f"echo Id=manager; {systemctl} show -p UnitsLoadTimestampMonotonic; echo"
+    return f"{manager}; {systemctl} show '*' --all -p Id,{PROPERTIES}; echo; {systemctl} list-unit-files --plain --no-legend"
 
 
 def _units(said: str) -> dict[str, object]:

@@ -100,6 +100,8 @@ def test_a_change_that_an_earlier_task_only_predicted_is_a_restart_in_check_mode
         assert wanted == "started" or "an earlier task would change its unit" in result["reason"]
     assert "would be started" in change(Host(STOPPED), "converged", check_mode=True, unit_to_change=True)["reason"]
     assert not change(Host(RUNNING), "converged", unit_to_change=True)["changed"]
+    masked = Host({**STOPPED, "LoadState": "masked"})
+    assert "would be started" in change(masked, "converged", check_mode=True, unit_to_change=True)["reason"]
 
 
 @pytest.mark.parametrize("state", [RUNNING, STOPPED])
