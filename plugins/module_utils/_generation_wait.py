@@ -176,7 +176,7 @@ def names_no_server(argv: t.Sequence[str]) -> bool:
 def _refuse_without_unit(params: Params) -> None:
     if params["until"] == "node" and not params.get("name"):
         raise Failure("bad_request", "The option 'until: node' looks at a unit: set name.")
-    for option in ("require_owner", "previous_invocation_id"):
+    for option in ("require_owner", "previous_invocation_id", "invocation_id"):
         if params.get(option) and not params.get("name"):
             raise Failure(
                 "bad_request", f"The option '{option}' can only be kept for a unit: set name, or leave it off."
@@ -212,6 +212,7 @@ def _wait_options(params: Params, previous: str, has_unit: bool) -> WaitOptions:
         poll_interval=params["poll_interval"],
         successes=max(params["successes"], 1),
         previous_invocation_id=previous,
+        invocation_id=plain_invocation_id(params.get("invocation_id")),
         require_owner=has_unit if owner is None else owner,
         max_restarts=params["max_restarts"],
         fail_fast=params["fail_fast"],

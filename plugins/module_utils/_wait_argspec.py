@@ -31,6 +31,7 @@ WAIT_SPEC: Spec = {
     "poll_interval": {"type": "float", "default": 10},
     "successes": {"type": "int", "default": 2},
     "previous_invocation_id": {"type": "str"},
+    "invocation_id": {"type": "str"},
     "require_owner": {"type": "bool"},
     "max_restarts": {"type": "int", "default": 0},
     "health_path": {"type": "str"},

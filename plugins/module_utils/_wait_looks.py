@@ -71,6 +71,7 @@ class Looks:
         if not state.exists:
             self._end(*self.host.no_such_unit(state))
             return
+        self._only_the_wanted(state)
         self._follow(state, now)
         if not state.main_pid and state.exec_main_code in ("1", "2", "3"):
             self.memory.last_end = how_it_ended(state)
@@ -79,6 +80,17 @@ class Looks:
             self._end_by_unit(state, verdict)
         if not changing(state):
             self._workers(state, now)
+
+    def _only_the_wanted(self, state: UnitState) -> None:
+        """End a wait for one invocation of which the unit has started another, maybe before the wait began."""
+        wanted = self.options.invocation_id
+        if not wanted or self.options.max_restarts or state.invocation_id in ("", wanted):
+            return
+        finding, ended = self.host.earlier_failure(wanted), self.host.earlier_end(wanted)
+        # The result speaks of the one that was waited for.
+        self.memory.invocation_id, self.memory.main_pid = wanted, 0
+        said = f"The unit '{state.name}' was started anew before it was ready: its process ended with {ended or 'a status that is not known'}."
+        self._end(finding[0] if finding else "crash_loop", f"{said} {finding[1]}" if finding else said)
 
     def _follow(self, state: UnitState, now: float) -> None:
         """Keep up with restarts: what was seen of another invocation no longer counts."""

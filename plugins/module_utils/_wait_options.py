@@ -20,6 +20,7 @@ class WaitOptions:
     poll_interval: float = 10.0
     successes: int = 2
     previous_invocation_id: str = ""
+    invocation_id: str = ""
     require_owner: bool = True
     max_restarts: int = 0
     fail_fast: bool = True

@@ -130,6 +130,12 @@ options:
       - The invocation before a restart. The wait fails with V(not_restarted) while it is still the current one.
       - Dashes and case do not matter; an empty string counts as not given. Refused without O(name).
     type: str
+  invocation_id:
+    description:
+      - The invocation that is waited for. The wait fails once the unit has another one, also where that was started before the wait
+        began, and tells why the wanted one ended. Nothing is done with it where O(max_restarts) allows restarts.
+      - Refused without O(name).
+    type: str
   require_owner:
     description:
       - Whether the listening process must be shown to belong to the unit's current invocation; refused without O(name).

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import from_argv, node_of_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_node import refuse_other_rank
-from ansible_collections.llmops.sglang.tests.unit.wait_world import THEIRS, World, X, fails, run, unit
+from ansible_collections.llmops.sglang.tests.unit.wait_world import THEIRS, World, X, Y, fails, run, unit
 
 ARGV = ["python", "-m", "sglang.launch_server", "--nnodes", "4", "--node-rank", "2", "--port", "30000"]
 
@@ -90,3 +90,26 @@ def test_one_kind_of_node_is_not_taken_for_the_other():
     with pytest.raises(Failure) as caught:
         refuse_other_rank("kimi.service", "node", 0, 2)
     assert caught.value.failure_class == "bad_request"
+
+
+@pytest.mark.parametrize("until", ["node", "generation"])
+def test_one_that_was_started_anew_before_the_wait_began_is_not_the_one_that_is_waited_for(until):
+    """systemd restarts a rank after ten seconds, and the new process may wait for the others without end."""
+    world = World(
+        unit=unit(inv=Y, restarts=1),
+        sockets=[],
+        earlier_failure=("out_of_memory", "Memory did not suffice."),
+        earlier_end="signal SIGKILL",
+    )
+    verdict, memory, _took = fails(world, "out_of_memory", within=1, until=until, invocation_id=X, timeout=600.0)
+    assert "started anew" in verdict.msg and "signal SIGKILL" in verdict.msg and "Memory" in verdict.msg
+    assert memory.invocation_id == X and world.earlier == X
+
+
+def test_a_death_without_a_known_cause_is_a_restart_all_the_same():
+    fails(World(unit=unit(inv=Y), sockets=[]), "crash_loop", within=1, invocation_id=X)
+
+
+def test_the_invocation_that_is_waited_for_may_come_up():
+    assert run(World(unit=unit(inv=Y)), invocation_id=Y)[0].failure_class == ""
+    assert run(World(unit=unit(inv=Y)), invocation_id=X, max_restarts=1)[0].failure_class == ""
