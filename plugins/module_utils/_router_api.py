@@ -119,7 +119,7 @@ class RouterApi:
             method, path = "DELETE", f"/workers/{quote(worker_id, safe='')}"
         answer = self._send(method, path)
         if not answer.ok and answer.status != 404 and "not found" not in answer.text():
-            raise self._refused(answer, method, path.split("?")[0])
+            raise self._refused(answer, method, path.partition("?")[0])
 
     def job(self, worker_id: str, kind: str) -> tuple[str, str]:
         """Status (``pending``, ``processing``, ``failed``) and message of the last *kind* of change of that id.
@@ -150,7 +150,7 @@ class RouterApi:
             ) from exc
         if answer.status in (401, 403):
             raise self._failed(
-                f"refuses {method} {path.split('?')[0]} (status {answer.status}): give its key as 'api_key'"
+                f"refuses {method} {path.partition('?')[0]} (status {answer.status}): give its key as 'api_key'"
             )
         return answer
 
