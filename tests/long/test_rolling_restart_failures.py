@@ -11,6 +11,7 @@ import urllib.request
 
 import pytest
 from deployed_server import wait_until
+from load_client import LoadClient
 from rolling_fleet import NAME, SIMULATOR, fleet_of
 
 NAMES = ["host1", "host2", "host3"]
@@ -30,6 +31,16 @@ def serving(fleet):
     if left:
         again = fleet.restart(only=left)
         assert again.returncode == 0, again.said
+
+
+def test_the_client_counts_what_a_restart_past_the_router_loses(serving):
+    """Otherwise nothing lost would say nothing."""
+    with LoadClient(serving.router.url, 6) as client:
+        wait_until(lambda: client.whole.total() > 12, 900)
+        serving.shell("host1", f"systemctl kill --signal=KILL {NAME}")
+        wait_until(lambda: client.lost, 900)
+    serving.shell("host1", f"systemctl restart {NAME}")
+    assert serving.restart(only=["host1"]).returncode == 0
 
 
 @pytest.mark.parametrize("serial", [1, 2])
