@@ -25,6 +25,15 @@ CONNECTION_SPEC: Spec = {
     "use_proxy": {"type": "bool", "default": False},
 }
 
+ROUTER_SPEC: Spec = {
+    "router_url": {"type": "str", "required": True},
+    "request_timeout": {"type": "float", "default": 30},
+    "api_key": {"type": "str", "no_log": True},
+    "validate_certs": {"type": "bool", "default": True},
+    "ca_path": {"type": "path"},
+    "use_proxy": {"type": "bool", "default": False},
+}
+
 
 def required_unit() -> Spec:
     """:data:`UNIT_SPEC` for a module that cannot do without a unit."""

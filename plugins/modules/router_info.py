@@ -18,12 +18,8 @@ requirements:
 extends_documentation_fragment:
   - llmops.sglang._attributes
   - llmops.sglang._attributes.read_only
+  - llmops.sglang._router
 options:
-  router_url:
-    description:
-      - Scheme, host and port of the router.
-    type: str
-    required: true
   taken_out:
     description:
       - URLs of workers that are taken out together. One that the router does not know counts among its workers, as one that does not
@@ -36,29 +32,6 @@ options:
       - How many workers have to be healthy beside those in O(taken_out), a number or a percentage of all (V(75%), rounded up).
       - Where none of O(taken_out) is healthy, nothing is taken away from anybody, and the rule does not count.
     type: str
-  request_timeout:
-    description:
-      - Seconds for one answer of the router.
-    type: float
-    default: 30
-  api_key:
-    description:
-      - Key of the router, sent as a bearer token.
-    type: str
-  validate_certs:
-    description:
-      - Whether the certificates of router and workers must be valid.
-    type: bool
-    default: true
-  ca_path:
-    description:
-      - File with the certificates of the authorities to trust, in PEM format.
-    type: path
-  use_proxy:
-    description:
-      - Whether the proxy settings in the environment of the module apply.
-    type: bool
-    default: false
 seealso:
   - module: llmops.sglang.router_worker
 """
@@ -112,6 +85,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import ROUTER_SPEC
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient
 from ansible_collections.llmops.sglang.plugins.module_utils._router_api import RouterApi, Worker
@@ -119,14 +93,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils._router_capacity imp
 from ansible_collections.llmops.sglang.plugins.module_utils._router_worker import says_healthy
 
 SPEC: dict[str, dict[str, t.Any]] = {
-    "router_url": {"type": "str", "required": True},
+    **ROUTER_SPEC,
     "taken_out": {"type": "list", "elements": "str", "default": []},
     "min_available": {"type": "str"},
-    "request_timeout": {"type": "float", "default": 30},
-    "api_key": {"type": "str", "no_log": True},
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
-    "use_proxy": {"type": "bool", "default": False},
 }
 
 

@@ -21,15 +21,11 @@ requirements:
 extends_documentation_fragment:
   - llmops.sglang._attributes
   - llmops.sglang._attributes.asks_server
+  - llmops.sglang._router
 attributes:
   idempotent:
     support: full
 options:
-  router_url:
-    description:
-      - Scheme, host and port of the router.
-    type: str
-    required: true
   worker_url:
     description:
       - Scheme, host and port of the worker.
@@ -60,33 +56,10 @@ options:
       - Seconds within which one has to land.
     type: float
     default: 120
-  request_timeout:
-    description:
-      - Seconds for one answer.
-    type: float
-    default: 30
-  api_key:
-    description:
-      - Key of the router, sent as a bearer token.
-    type: str
   worker_api_key:
     description:
       - Key of the worker; by default O(api_key).
     type: str
-  validate_certs:
-    description:
-      - Whether the certificates of router and worker must be valid.
-    type: bool
-    default: true
-  ca_path:
-    description:
-      - File with the certificates of the authorities to trust, in PEM format.
-    type: path
-  use_proxy:
-    description:
-      - Whether the proxy settings in the environment of the module apply.
-    type: bool
-    default: false
 seealso:
   - module: llmops.sglang.router_worker
 """
@@ -141,6 +114,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llmops.sglang.plugins.module_utils._answer import BadAnswer, read_generation
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import ROUTER_SPEC
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._generation_request import PATHS, payload
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient, HttpError, error_message
@@ -156,19 +130,14 @@ NOTHING: dict[str, t.Any] = {
     "ok": False, "told_by": "", "sent": 0, "answered": 0, "elapsed": 0.0, "skipped_reason": None,
 }  # fmt: skip
 SPEC: dict[str, dict[str, t.Any]] = {
-    "router_url": {"type": "str", "required": True},
+    **ROUTER_SPEC,
     "worker_url": {"type": "str", "required": True},
     "api": {"type": "str", "choices": ["chat", "completions", "generate"], "default": "generate"},
     "model": {"type": "str"},
     "max_tokens": {"type": "int", "default": 32, "no_log": False},
     "at_a_time": {"type": "int", "default": 4},
     "timeout": {"type": "float", "default": 120},
-    "request_timeout": {"type": "float", "default": 30},
-    "api_key": {"type": "str", "no_log": True},
     "worker_api_key": {"type": "str", "no_log": True},
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
-    "use_proxy": {"type": "bool", "default": False},
 }
 
 

@@ -22,6 +22,7 @@ requirements:
   - requests (on the host that runs the module)
 extends_documentation_fragment:
   - llmops.sglang._attributes
+  - llmops.sglang._router
 attributes:
   check_mode:
     support: full
@@ -32,11 +33,6 @@ attributes:
   idempotent:
     support: full
 options:
-  router_url:
-    description:
-      - Scheme, host and port of the router, for example V(http://router.example:30000).
-    type: str
-    required: true
   worker_url:
     description:
       - Scheme, host and port of the server, as the router is to call it. A slash or C(/v1) at the end is left out, and the
@@ -74,10 +70,6 @@ options:
       - Seconds for one answer of the router or the worker, and for the router to drop a worker that it was told to remove.
     type: float
     default: 30
-  api_key:
-    description:
-      - Key of the router, sent as a bearer token.
-    type: str
   worker_api_key:
     description:
       - Key of the worker. It is handed to the router with the registration (0.2 and newer) and sent with the question how many
@@ -89,20 +81,6 @@ options:
         the worker is added, and only with 0.2 and newer. RV(registration) gives back those that a worker had.
     type: dict
     default: {}
-  validate_certs:
-    description:
-      - Whether the certificates of router and worker must be valid.
-    type: bool
-    default: true
-  ca_path:
-    description:
-      - File with the certificates of the authorities to trust, in PEM format.
-    type: path
-  use_proxy:
-    description:
-      - Whether the proxy settings in the environment of the module apply.
-    type: bool
-    default: false
 """
 
 EXAMPLES = r"""
@@ -189,6 +167,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import ROUTER_SPEC
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import HttpClient
 from ansible_collections.llmops.sglang.plugins.module_utils._router_api import RouterApi
@@ -196,18 +175,13 @@ from ansible_collections.llmops.sglang.plugins.module_utils._router_worker impor
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 SPEC: dict[str, dict[str, t.Any]] = {
-    "router_url": {"type": "str", "required": True},
+    **ROUTER_SPEC,
     "worker_url": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["present", "drained", "absent"], "default": "present"},
     "drain_timeout": {"type": "float", "default": 600},
     "healthy_timeout": {"type": "float", "default": 300},
-    "request_timeout": {"type": "float", "default": 30},
-    "api_key": {"type": "str", "no_log": True},
     "worker_api_key": {"type": "str", "no_log": True},
     "registration": {"type": "dict", "default": {}},
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
-    "use_proxy": {"type": "bool", "default": False},
 }
 
 
