@@ -15,6 +15,8 @@ PLAYBOOKS = sorted(path.stem for path in (REPOSITORY / "playbooks").glob("*.yml"
 class ReviewedServer(DeployedServer):
     """With all that each playbook wants; what they write to on the controller lies where it does by default."""
 
+    LONGEST = 3600
+
     def __init__(self, hosts, folder, **more):
         matrix = {"contexts": [60], "concurrency": [1], "max_tokens": 16, "requests": 2}
         points = [{"name": "fewer", "args": {"max_running_requests": 4}}]
