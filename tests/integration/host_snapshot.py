@@ -40,6 +40,7 @@ UNTIMED = [
     "/tmp",
     "/var/tmp",
     "/run",
+    "/run/credentials",
     "/run/systemd",
     "/run/systemd/transient",
     "/run/user",
@@ -55,8 +56,16 @@ PROPERTIES = (
     "LoadState,ActiveState,SubState,InvocationID,MainPID,NRestarts,UnitFileState,FragmentPath,"
     "DropInPaths,ActiveEnterTimestampMonotonic,ExecMainStartTimestampMonotonic,Result"
 )
-# Units that come and go with a login.
-OF_LOGINS = ("session-", "user@0.", "user-0.", "user-runtime-dir@0.", "run-user-0.", "run-u")
+# Units that come and go with a login or run by a timer of systemd's own.
+ON_THEIR_OWN = (
+    "systemd-tmpfiles-clean.",
+    "session-",
+    "user@0.",
+    "user-0.",
+    "user-runtime-dir@0.",
+    "run-user-0.",
+    "run-u",
+)
 
 
 def snapshot(hosts: HostSet, host: str, *folders: str | os.PathLike[str]) -> dict:
@@ -123,7 +132,7 @@ def _units(said: str) -> dict[str, object]:
     for part in said.split("\n\n"):
         fields = dict(line.split("=", 1) for line in part.splitlines() if "=" in line)
         name = fields.pop("Id", "")
-        if name and not name.startswith(OF_LOGINS) and not name.endswith((".scope", ".device", ".timer")):
+        if name and not name.startswith(ON_THEIR_OWN) and not name.endswith((".scope", ".device", ".timer")):
             found[name] = fields
     for line in said.rpartition("\n\n")[2].splitlines():
         name, *rest = line.split()
