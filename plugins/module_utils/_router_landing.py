@@ -121,7 +121,7 @@ def counts_of(client: HttpClient, timeout: float) -> Counted:
 
 def another_prompt(number: int) -> str:
     """A prompt whose beginning no other request has, so that a router that looks at beginnings spreads them."""
-    return f"{random.getrandbits(48):x} {PROMPTS[number % len(PROMPTS)]}"  # noqa: S311  no secret
+    return f"{random.getrandbits(48):x} {PROMPTS[number % len(PROMPTS)]}"
 
 
 def refuse_unlanded(landing: Landing, router_url: str, worker_url: str, timeout: float) -> None:

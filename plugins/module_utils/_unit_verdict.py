@@ -84,7 +84,9 @@ def _failed(state: UnitState) -> UnitVerdict:
         return UnitVerdict("gave_up", msg, ask_log=True)
     if state.result in ("signal", "core-dump", "watchdog"):
         # Nobody but the sender and the kernel know whose signal it was.
-        msg = f"The process of the unit '{name}' ended with {ended} ({state.result}): read log_tail and the kernel's log."
+        msg = (
+            f"The process of the unit '{name}' ended with {ended} ({state.result}): read log_tail and the kernel's log."
+        )
         return UnitVerdict("server_crashed", msg, ask_log=True)
     if state.result == "oom-kill":
         return UnitVerdict(
