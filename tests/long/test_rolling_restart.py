@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 
@@ -15,8 +16,8 @@ NAMES = [f"host{number}" for number in range(1, 9)]
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    with fleet_of(NAMES, tmp_path_factory) as made:
-        yield made
+    with contextlib.ExitStack() as stack:
+        yield stack.enter_context(fleet_of(NAMES, tmp_path_factory))
 
 
 def test_a_full_rolling_restart_loses_no_request(fleet):

@@ -19,8 +19,8 @@ NAMES = ["host1", "host2", "host3"]
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    with fleet_of(NAMES, tmp_path_factory) as made:
-        yield made
+    with contextlib.ExitStack() as stack:
+        yield stack.enter_context(fleet_of(NAMES, tmp_path_factory))
 
 
 @pytest.fixture

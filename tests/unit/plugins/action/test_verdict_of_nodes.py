@@ -13,7 +13,7 @@ PROVED = {"ok": True, "results": []}
 SAME = {"changed": False}
 
 
-def judged(rank, generation=LOADED, conflicts=(), unit=SAME, journal=PROVED, floor=4.0):
+def judged(rank, generation=None, conflicts=(), unit=None, journal=None, floor=4.0):
     info = {
         "unit": {"state": "active", "sub_state": "running", "main_pid": 7, "matches_unit": True},
         "server": {
@@ -25,7 +25,8 @@ def judged(rank, generation=LOADED, conflicts=(), unit=SAME, journal=PROVED, flo
         "conflicts": list(conflicts),
         "evidence": {},
     }
-    return Verdict(Looks("kimi", info, unit, generation, journal, {}, floor))
+    looks = Looks("kimi", info, unit or SAME, generation or LOADED, journal or PROVED, {}, floor)
+    return Verdict(looks)
 
 
 def test_a_loaded_rank_is_no_drift_and_no_generation():
