@@ -25,7 +25,7 @@ _SHORTEST = {
     "--log-level": "--log-level",
     "--model-path": "--model",
     "--nnodes": "--nn",
-    "--node-rank": "--nod",
+    "--node-rank": "--no",
     "--port": "--po",
     "--revision": "--rev",
     "--speculative-draft-model-path": "--speculative-draft-model",
