@@ -3,7 +3,7 @@
 """Run all checks of the collection and end with plain counts.
 
 Each check is a command; a pytest run counts each of its tests, any other check counts once. What keeps only one core busy
-runs beside others; what measures runs alone.
+runs beside others.
 """
 
 from __future__ import annotations
@@ -242,9 +242,8 @@ def integration(counts: Counts) -> None:
         return
     owner = {"HOSTS_OWNER_PID": str(os.getpid())}
     with Beside("molecule", ["molecule", "test", "-s", "default"], CLONE, owner) as molecule:
-        run_pytest("integration tests", counts, ["tests/integration"], extra=(*SIDE_BY_SIDE, "-m", "not alone"))
+        run_pytest("integration tests", counts, ["tests/integration"], extra=SIDE_BY_SIDE)
         molecule.count(counts)
-    run_pytest("integration tests that measure", counts, ["tests/integration"], extra=("-m", "alone"))
 
 
 def real_lane(counts: Counts, wanted: bool) -> str:

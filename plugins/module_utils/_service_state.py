@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
 from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import hide_secret_variables
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import log_tail
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import log_tail, read_invocation
 from ansible_collections.llmops.sglang.plugins.module_utils._listener import ListeningSocket, listeners
+from ansible_collections.llmops.sglang.plugins.module_utils._log_failures import failure_of
 from ansible_collections.llmops.sglang.plugins.module_utils._port_holder import (
     Port,
     foreign_holder,
@@ -303,19 +304,23 @@ class ServiceChange:
                 "gave_up",
                 f"its start job did not end within {self._timeouts.start:g} s: raise start_timeout",
             )
-        elif state.sub_state.startswith("auto-restart"):
-            failure_class, why = (
-                "gave_up",
-                f"its process ended at once ({ended}) and systemd tries again: read log_tail",
-            )
         else:
-            failure_class, why = "gave_up", f"it is {state.active_state} after the start ({ended}): read log_tail"
+            failure_class, why = self._why_it_died(state, ended)
         return Failure(
             failure_class,
             f"The unit '{self._name}' did not start, {why}.",
             log_tail=self._log_tail(state),
             **self.result(),
         )
+
+    def _why_it_died(self, state: UnitState, ended: str) -> tuple[str, str]:
+        """By its own log; where that tells nothing, by what became of the unit."""
+        told = failure_of(read_invocation(self._manager, self._name, state.invocation_id).all_lines)
+        if told:
+            return told[0], f"its process ended at once ({ended}): {Mask().text(told[1]).rstrip('.')}"
+        if state.sub_state.startswith("auto-restart"):
+            return "gave_up", f"its process ended at once ({ended}) and systemd tries again: read log_tail"
+        return "gave_up", f"it is {state.active_state} after the start ({ended}): read log_tail"
 
     def _settled(self, deadline: float) -> t.Optional[UnitState]:
         """The unit's state once no job of it is waiting and none of its changes is under way; ``None`` at the deadline."""

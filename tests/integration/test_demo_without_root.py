@@ -14,7 +14,7 @@ from host_set import HostSet
 COPY = """
 set -e
 mkdir /home/operator/clone && cd /home/operator/clone
-for part in ansible.cfg galaxy.yml meta playbooks plugins roles; do cp -r /srv/llmops/$part .; done
+for part in ansible.cfg galaxy.yml inventory meta playbooks plugins roles; do cp -r /srv/llmops/$part .; done
 mkdir tests && cp -r /srv/llmops/tests/demo /srv/llmops/tests/hosts /srv/llmops/tests/real /srv/llmops/tests/simulator tests/
 mkdir -p .build/collections/ansible_collections/llmops
 ln -s /home/operator/clone .build/collections/ansible_collections/llmops/sglang

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import types
+
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _service_state
@@ -82,6 +84,8 @@ def change(monkeypatch, tmp_path):
             _service_state, "compare", lambda manager, state: Comparison(host.differences, host.complete)
         )
         monkeypatch.setattr(_service_state, "log_tail", lambda *a, **k: ["last words"])
+        log = types.SimpleNamespace(all_lines=getattr(host, "lines", []))
+        monkeypatch.setattr(_service_state, "read_invocation", lambda *a, **k: log)
         monkeypatch.setattr(_service_state, "remember_inputs", remember)
         it = ServiceChange(
             host,

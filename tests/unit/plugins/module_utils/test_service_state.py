@@ -142,6 +142,16 @@ def test_a_start_that_fails_at_once_says_why(change, status, expected):
     assert f"exit status {status}" in raised.value.msg
 
 
+def test_a_start_that_fails_at_once_is_told_by_its_own_log(change):
+    """As the wait would tell it, which may come too late for it."""
+    host = Host(STOPPED, started={**FAILED, "ExecMainStatus": "2"})
+    host.lines = ["launch_server.py: error: unrecognized arguments: --no-such-flag"]
+    with pytest.raises(Failure) as raised:
+        change(host, "converged")
+    assert raised.value.failure_class == "bad_arguments"
+    assert "exit status 2" in raised.value.msg and "--no-such-flag" in raised.value.msg
+
+
 def test_a_start_that_the_start_limit_keeps_from_happening_is_told(change):
     with pytest.raises(Failure) as caught:
         change(Host(FAILED, started=FAILED), "converged", reset_failed=False)
