@@ -287,6 +287,8 @@ def main() -> int:
     options = parser.parse_args()
     # A closed terminal or a cancelled job must end the tests in the same orderly way as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # In the background of a script it is ignored, and so it would be by all that the tests start and interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     BUILD.mkdir(exist_ok=True)
     counts, only = Counts(), options.only or []
     full = os.environ.get("FULL") == "1"
