@@ -59,22 +59,25 @@ class Neighbour(t.NamedTuple):
 def beside(manager: t.Optional[Manager], directory: str, plan: CommandPlan, state: UnitState) -> Beside:
     """What stands against a start of *plan* as the unit that has *state*; its unit files are in *directory*.
 
-    A unit that neither runs nor starts at boot takes nothing away from anybody.
+    A unit that neither runs nor starts at boot takes nothing away from anybody. One that only starts at boot may take turns
+    with this one, so that is a warning.
     """
     found = Beside(warnings=port_taken(plan.arguments, state))
     for other in neighbours(directory, state.name) if manager else []:
         ports = shared_ports(plan.arguments, other.arguments)
         devices = shared_devices(plan, other)
-        if not (ports or devices) or not (manager and _counts(manager, other.name)):
+        their_state = manager.show(other.name) if manager and (ports or devices) else None
+        if their_state is None or not _counts(their_state):
             continue
         for port in ports:
-            found.findings.append(
-                Finding(
-                    "rule_violated",
-                    f"The port {port} is that of '{other.name}' on this host, too, so that the later of them would fail after it has "
-                    "loaded its weights: give each server ports of its own, or take the other unit away.",
-                )
+            said = (
+                f"The port {port} is that of '{other.name}' on this host, too, so that the later of them would fail after it has "
+                "loaded its weights: give each server ports of its own, or take the other unit away."
             )
+            if their_state.running:
+                found.findings.append(Finding("rule_violated", said))
+            else:
+                found.warnings.append(said)
         if devices:
             found.warnings.append(
                 f"The GPU{'s' if len(devices) > 1 else ''} {', '.join(devices)} of this host {'are' if len(devices) > 1 else 'is'} "
@@ -111,8 +114,7 @@ def _environment(text: str) -> dict[str, str]:
     return variables
 
 
-def _counts(manager: Manager, name: str) -> bool:
-    state = manager.show(name)
+def _counts(state: UnitState) -> bool:
     return state.exists and (state.running or state.unit_file_state.startswith("enabled"))
 
 
