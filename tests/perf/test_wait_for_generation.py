@@ -8,15 +8,21 @@ The fact is what the server itself notes: the first moment at which a generation
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import random
 import statistics
+import subprocess
+import sys
+import time
 
+import ansible_fork
 import pytest
 import yaml
 from on_host_run import DEFAULTS, run_on_host
 
 STARTS = 30
+DEATHS = 12
 # Two generations, which the server takes 20 ms for, and two looks at its models.
 PROBES_SECONDS = 0.06
 FOLDER = "/run/llmops-perf"
@@ -55,6 +61,33 @@ def test_lag_of_a_failure(hosts):
     assert p99 < 2
 
 
+def test_lag_of_a_death_at_any_moment_of_a_slice(hosts, tmp_path):
+    """To the task's failure on the controller: with slices of a second about half of the deaths fall between two of them."""
+    args = {"name": "perf-left", "progress_interval": 1}
+    tasks = [{"llmops.sglang.wait_for_generation": args}]
+    playbook = tmp_path / "death.yml"
+    playbook.write_text(yaml.safe_dump([{"hosts": "host1", "gather_facts": False, "tasks": tasks}]))
+    words = [sys.executable, "-m", "ansible", "playbook", "-i", str(hosts.inventory), str(playbook)]
+    environ = {**os.environ, **ansible_fork.SETTINGS, "PYTHONUNBUFFERED": "1"}
+    plan = json.dumps({"load": 600.0, "warm": 0.0, "linger": 0.0, "way": "child", "reuse": False})
+    deploy(hosts, "left", 33500)
+    lags = []
+    for number in range(DEATHS):
+        begun = hosts.ssh("host1", f"echo {json.dumps(plan)} > {FOLDER}/left.json; systemctl restart perf-left")
+        assert begun.returncode == 0, begun.stderr
+        with subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+            next(line for line in run.stdout if "perf-left: " in line)
+            time.sleep(3.0 * number / DEATHS)
+            died = time.monotonic()
+            hosts.ssh("host1", "systemctl kill --signal=KILL perf-left")
+            told = next(line for line in run.stdout if line.startswith("fatal:"))
+            lags.append(time.monotonic() - died)
+            assert "server_crashed" in told, told
+            run.stdout.read()
+    dummy, p99 = shown("from the death of the process to the task's failure, at any moment of a slice", lags)
+    assert p99 < 2
+
+
 @pytest.fixture(scope="module")
 def shell_loop(hosts):
     return shown("shell loop, a generation every 15 s", measure(hosts, "shell")["lags"])
@@ -66,6 +99,13 @@ def unit_text(hosts, side, port):
         f"[Unit]\nStartLimitIntervalSec=0\n[Service]\nType=exec\nKillMode=process\n"
         f"ExecStart=/usr/bin/python3 -S -E -B {server} --port {port} --plan {FOLDER}/{side}.json\n"
     )
+
+
+def deploy(hosts, side, port):
+    file = f"/run/systemd/system/perf-{side}.service"
+    text = unit_text(hosts, side, port)
+    made = hosts.ssh("host1", f"mkdir -p {FOLDER}; cat > {file} <<'END'\n{text}END\nsystemctl daemon-reload")
+    assert made.returncode == 0, made.stderr
 
 
 def rounds():
@@ -99,10 +139,7 @@ def rounds():
 def test_lag_to_the_end_of_the_task(hosts, shell_loop, tmp_path):
     ports = {side: 33500 + number for number, side in enumerate(SIDES)}
     for side, port in ports.items():
-        text = unit_text(hosts, side, port)
-        file = f"/run/systemd/system/perf-{side}.service"
-        made = hosts.ssh("host1", f"mkdir -p {FOLDER}; cat > {file} <<'END'\n{text}END\nsystemctl daemon-reload")
-        assert made.returncode == 0, made.stderr
+        deploy(hosts, side, port)
     aliases = {side: {"ansible_host": hosts.address("host1"), "port": port} for side, port in ports.items()}
     inventory = tmp_path / "sides.yml"
     inventory.write_text(yaml.safe_dump({"all": {"children": {"sides": {"hosts": aliases}}}}))
