@@ -101,8 +101,7 @@ def test_a_stopped_server_and_a_missing_unit_differ_in_words(edited):
     stopped = traceless(edited, "verify")
     assert drifted(stopped) == ["process"] and "nothing runs: the unit is inactive" in stopped.said
     missing = traceless(edited, "verify", server_name="sglang-verifi")
-    # The port of the inventory is that of the unit which is meant.
-    assert drifted(missing) == ["unit", "inventory"]
+    assert drifted(missing) == ["unit"]
     assert NAME in missing.said.partition("There is no unit 'sglang-verifi")[2]
 
 
