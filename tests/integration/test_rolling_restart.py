@@ -15,12 +15,17 @@ def test_a_rolling_restart_loses_no_request(hosts, tmp_path):
         first = fleet.restart(restart_serial=2)
         assert first.returncode == 0, first.said
         assert fleet.in_service() == hosts.names
+        # Given by hand, and to be found there again.
+        preferred = fleet.worker("host1")
+        router.put(tmp_path, preferred, "absent")
+        router.put(tmp_path, preferred, "present", registration={"priority": 70})
         before = fleet.invocations()
         with LoadClient(router.url, streams=4) as client:
             second = fleet.restart(restart_min_available=1, restart_canary="host2")
         assert second.returncode == 0, second.said
         assert client.lost == []
         assert client.whole["stream"] > 0 and client.whole["answer"] > 0
+        assert router.worker(preferred)["priority"] == 70
         after = fleet.invocations()
         assert all(after[host] != before[host] for host in hosts.names)
         assert fleet.in_service() == hosts.names
