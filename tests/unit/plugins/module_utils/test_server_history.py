@@ -6,96 +6,23 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 
+import kept_host
 import pytest
+from kept_host import KEY, NAME
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _file_restore, _history_store
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._history_store import NEWEST
-from ansible_collections.llmops.sglang.plugins.module_utils._kept_configuration import read_files
-from ansible_collections.llmops.sglang.plugins.module_utils._server_history import Places, ServerHistory, places_of
+from ansible_collections.llmops.sglang.plugins.module_utils._server_history import places_of
 from ansible_collections.llmops.sglang.plugins.module_utils._start_times import StartTimes, configuration_key
-from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
-NAME = "llm@a.service"
-KEY = "sk-very-secret"
+host = kept_host.host
 
 
 class Killed(BaseException):
     """What a SIGKILL is to the code: nothing catches it."""
-
-
-class FakeManager:
-    def __init__(self, units):
-        self.units, self.reloads = units, 0
-        self.vendor = False
-
-    def show(self, name):
-        there = self.vendor or (self.units / name).exists()
-        return UnitState(name, {"LoadState": "loaded" if there else "not-found"})
-
-    def exec_start(self, dummy_name):
-        return ["/venv/bin/python", "-m", "sglang.launch_server", "--port", "4711", "--api-key", KEY]
-
-    def daemon_reload(self):
-        self.reloads += 1
-
-    @staticmethod
-    def no_such_unit(state):
-        return Failure("no_such_unit", f"There is no unit '{state.name}'.")
-
-
-class Host:
-    """A host's directories below a test's."""
-
-    def __init__(self, folder):
-        self.units, self.state = folder / "units", folder / "state"
-        self.units.mkdir()
-        self.manager = FakeManager(self.units)
-        self.places = Places(str(self.units), str(self.state), str(folder / "state" / "start-times.json"))
-
-    def history(self, check_mode=False):
-        return ServerHistory(self.manager, NAME, self.places, lambda dummy, dummy2: None, check_mode)
-
-    def put(self, path, text, mode=0o644):
-        file = self.units / path
-        file.parent.mkdir(exist_ok=True)
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        file.chmod(mode)
-
-    def old(self):
-        """A configuration with everything that one can have."""
-        shutil.rmtree(self.units)
-        self.units.mkdir()
-        self.put(NAME, b"[Service]\nExecStart=/bin/old \xff\n", 0o640)
-        self.put(f"{NAME}.d/10-admin.conf", "[Service]\nNice=5\n", 0o600)
-        (self.units / f"{NAME}.d/20-linked.conf").symlink_to("/opt/admin.conf")
-        self.put(f"{NAME}.secrets/config.yaml", f'api-key: "{KEY}"\n', 0o600)
-        self.put(f"{NAME}.secrets/environment", "LLMOPS_SGLANG_SECRETS=aa\nHF_TOKEN=hf_old\n", 0o600)
-        (self.units / f"{NAME}.secrets").chmod(0o711)
-        (self.units / "multi-user.target.wants").mkdir()
-        (self.units / "multi-user.target.wants" / NAME).symlink_to(self.units / NAME)
-        (self.units / "alias.service").symlink_to(NAME)
-        return self.tree()
-
-    def new(self):
-        """Another one: files that are new, changed and gone, and the unit disabled."""
-        shutil.rmtree(self.units)
-        self.units.mkdir()
-        self.put(NAME, "[Service]\nExecStart=/bin/new\n")
-        self.put(f"{NAME}.d/zz-llmops-sglang.conf", "[Service]\nNice=1\n")
-        self.put(f"{NAME}.secrets/environment", "LLMOPS_SGLANG_SECRETS=bb\nOTHER=x\n", 0o600)
-        return self.tree()
-
-    def tree(self):
-        return read_files(str(self.units), NAME)
-
-
-@pytest.fixture
-def host(tmp_path):
-    return Host(tmp_path)
 
 
 def test_what_was_there_comes_back_byte_for_byte(host):
@@ -328,47 +255,6 @@ def test_links_are_replaced_and_not_followed(host, tmp_path):
     host.manager.vendor = True
     host.history().restored("last_good")
     assert victim.read_text() == "untouched" and not (host.units / NAME).is_symlink()
-
-
-def test_check_mode_tells_and_writes_nothing(host):
-    host.old()
-    assert host.history(True).recorded(True, "")["changed"]
-    assert not host.state.exists()
-    host.history().recorded(True, "")
-    new = host.new()
-    kept = sorted((p, p.lstat().st_mtime_ns) for p in host.state.rglob("*"))
-    told = host.history(True).restored("last_good")
-    assert told["changed"] and told["restored"] and "ExecStart=/bin/new" in json.dumps(told["diff"])
-    assert host.history(True).recorded(True, "x")["changed"]
-    assert host.history(True).absent("")["changed"]
-    assert host.tree() == new and host.manager.reloads == 0
-    assert sorted((p, p.lstat().st_mtime_ns) for p in host.state.rglob("*")) == kept
-
-
-def test_a_review_goes_on_where_nothing_is_kept_and_not_over_a_name_that_is_wrong(host):
-    host.old()
-    for to in ("last_good", "previous"):
-        reviewed = host.history(True)
-        told = reviewed.restored(to)
-        assert not told["changed"] and told["restored"] is None
-        assert "configuration that worked is kept" in reviewed.warnings[0] and "this fails" in reviewed.warnings[0]
-        with pytest.raises(Failure, match="configuration that worked is kept"):
-            host.history().restored(to)
-    with pytest.raises(Failure, match="no kept configuration 'befor'"):
-        host.history(True).restored("befor")
-
-
-def test_what_a_restore_means_is_told_in_words(host):
-    host.old()
-    host.history().recorded(True, "")
-    host.new()
-    host.manager.exec_start = lambda name: ["python", "-m", "sglang.launch_server", "--port", "1", "--tp-size", "2"]
-    (said,) = [
-        one["prepared"]
-        for one in host.history(True).restored("last_good")["diff"]
-        if "In words" in one.get("prepared", "")
-    ]
-    assert "  port: 1 becomes 4711\n  tp_size: 2 goes\n" in said and KEY not in said, said
 
 
 def test_a_unit_that_is_not_there_is_nothing_to_keep(host):
