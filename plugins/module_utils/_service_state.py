@@ -33,6 +33,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASK
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_verdict import EXEC_FAILURES, changing, how_it_ended
 
+if t.TYPE_CHECKING:
+    from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
+
 _POLL_SECONDS = 0.1
 # How often a stop is asked for again where an automatic restart began another invocation meanwhile.
 _STOPS = 3
@@ -198,13 +201,17 @@ class ServiceChange:
         """Refuse a start whose port another process holds: the server would load for minutes and not bind it."""
         if self._check_mode:
             return
-        environ = (read_environ(state.main_pid) or {}) if state.main_pid else self._manager.environment(self._name)
-        port = port_of(expand_words(self._manager.exec_start(self._name), environ))
-        owner = foreign_holder(port, state) if port else None
+        port, owner = self._port_and_holder(state)
         if port and owner and not owner.relic:
             failure = port_in_use(self._name, port, owner)
             left = " The process that runs was left as it is." if state.running else ""
             raise Failure(failure.failure_class, failure.msg + left, **self.result())
+
+    def _port_and_holder(self, state: UnitState) -> tuple[t.Optional[Port], t.Optional[Ownership]]:
+        """Where the unit's next process binds, and who else holds that."""
+        environ = (read_environ(state.main_pid) or {}) if state.main_pid else self._manager.environment(self._name)
+        port = port_of(expand_words(self._manager.exec_start(self._name), environ))
+        return port, foreign_holder(port, state) if port else None
 
     def _stop(self) -> None:
         """Stop, and return only when no process of the old invocation is left, and none holds its socket."""
@@ -317,6 +324,9 @@ class ServiceChange:
         """By its own log; where that tells nothing, by what became of the unit."""
         told = failure_of(read_invocation(self._manager, self._name, state.invocation_id).all_lines)
         if told:
+            port, holder = self._port_and_holder(state) if told[0] == "port_in_use" else (None, None)
+            if port and holder:
+                told = told[0], f"{told[1]} {port_in_use(self._name, port, holder).msg}"
             return told[0], f"its process ended at once ({ended}): {Mask().text(told[1]).rstrip('.')}"
         if state.sub_state.startswith("auto-restart"):
             return "gave_up", f"its process ended at once ({ended}) and systemd tries again: read log_tail"

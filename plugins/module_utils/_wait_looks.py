@@ -90,7 +90,7 @@ class Looks:
         # The result speaks of the one that was waited for.
         self.memory.invocation_id, self.memory.main_pid = wanted, 0
         said = f"The unit '{state.name}' was started anew before it was ready: its process ended with {ended or 'a status that is not known'}."
-        self._end(finding[0] if finding else "crash_loop", f"{said} {finding[1]}" if finding else said)
+        self._end(finding[0] if finding else "crash_loop", f"{said} {self._cause(finding)}" if finding else said)
 
     def _follow(self, state: UnitState, now: float) -> None:
         """Keep up with restarts: what was seen of another invocation no longer counts."""
@@ -115,9 +115,6 @@ class Looks:
             self._end(*self._crash_loop(state, verdict))
             return
         finding = self.host.failure(state, final=True) if verdict.ask_log and self.options.fail_fast else None
-        if finding and finding[0] == "port_in_use" and self.owner is None:
-            sockets = self.host.sockets()
-            self.owner = self.host.ownership(sockets, state) if sockets else None
         if finding:
             self._end(finding[0], f"{self._cause(finding)} (unit '{state.name}', {how_it_ended(state)})")
         else:
@@ -140,7 +137,7 @@ class Looks:
         if finding:
             # One restart where none is allowed is a death like any other, and the same arguments are refused each time.
             named = allowed == 0 or finding[0] == "bad_arguments"
-            return finding[0] if named else "crash_loop", f"{msg} {finding[1]}"
+            return finding[0] if named else "crash_loop", f"{msg} {self._cause(finding)}"
         msg += self._last_line(state)
         return "server_crashed" if allowed == 0 and ended.startswith("signal") else "crash_loop", msg
 
@@ -250,7 +247,13 @@ class Looks:
 
     def _cause(self, finding: tuple[str, str]) -> str:
         """What the log tells; for a port that is taken also by whom."""
-        if finding[0] != "port_in_use" or self.owner is None or self.owner.owned == "yes":
+        if finding[0] != "port_in_use":
+            return finding[1]
+        # A death may be seen before anybody looked at the port.
+        sockets = self.host.sockets() if self.owner is None else None
+        if sockets:
+            self.owner = self.host.ownership(sockets, self.state)
+        if self.owner is None or self.owner.owned == "yes":
             return finding[1]
         return f"{finding[1]} It is held by {self.owner.who()}."
 

@@ -122,9 +122,9 @@ class Lane(HostSet):
             time.sleep(0.3)
         return value
 
-    def journal(self, unit: str) -> str:
-        """What the current invocation's service wrote."""
-        invocation = self.show(unit, "InvocationID")
+    def journal(self, unit: str, invocation: str = "") -> str:
+        """What an invocation's service wrote; without one the current invocation's."""
+        invocation = invocation or self.show(unit, "InvocationID")
         return self.shell(f"journalctl -o cat _SYSTEMD_INVOCATION_ID={invocation}")
 
     def journal_tail(self) -> str:

@@ -234,9 +234,12 @@ def port_taken(lane, restarted_by_systemd):
     lane.shell(f"systemctl start {OTHER}")
     early = lane.module("wait_for_generation", name=OTHER, timeout=120, degenerate_output="ignore")
     early["loaded"] = "fired up and ready to roll" in lane.journal(OTHER)
-    lane.wait_until("its ready line", lambda: "fired up and ready to roll" in lane.journal(OTHER), 240)
-    late = lane.module("wait_for_generation", name=OTHER, timeout=120, degenerate_output="ignore")
     invocation = lane.show(OTHER, "InvocationID")
+    lane.wait_until("its ready line", lambda: "fired up and ready to roll" in lane.journal(OTHER, invocation), 240)
+    # It ends a moment after that line, and systemd may have begun the next one before anybody looks.
+    late = lane.module(
+        "wait_for_generation", name=OTHER, timeout=120, invocation_id=invocation, degenerate_output="ignore"
+    )
     stopped = lane.module("server_service", name=OTHER, state="stopped", reset_failed=True)
     return refused, early, late, invocation, stopped
 

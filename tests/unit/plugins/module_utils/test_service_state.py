@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+
 import pytest
 import service_by_verbs
 from service_by_verbs import ABSENT, FAILED, RUNNING, STOPPED, Host, verbs
@@ -150,6 +153,32 @@ def test_a_start_that_fails_at_once_is_told_by_its_own_log(change):
         change(host, "converged")
     assert raised.value.failure_class == "bad_arguments"
     assert "exit status 2" in raised.value.msg and "--no-such-flag" in raised.value.msg
+
+
+class TakenMeanwhile(Host):
+    """Whose port another process takes after the look before the start."""
+
+    def __init__(self, holder):
+        super().__init__(STOPPED, started={**FAILED, "ExecMainStatus": "3"})
+        self.holder, port = holder, holder.getsockname()[1]
+        self.words = ["/p/python", "-m", "sglang.launch_server", "--model-path", "/m", "--port", str(port)]
+        self.lines = [
+            f"[Errno 98] error while attempting to bind on address ('0.0.0.0', {port}): address already in use"
+        ]
+
+    def systemctl(self, verb, *rest, **options):
+        if verb == "start":
+            self.holder.listen()
+        return super().systemctl(verb, *rest, **options)
+
+
+def test_a_start_whose_port_was_taken_meanwhile_is_told_with_its_holder(change):
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        with pytest.raises(Failure) as raised:
+            change(TakenMeanwhile(holder), "converged")
+    assert raised.value.failure_class == "port_in_use"
+    assert "could not bind its port" in raised.value.msg and f"held by process {os.getpid()}" in raised.value.msg
 
 
 def test_a_start_that_the_start_limit_keeps_from_happening_is_told(change):

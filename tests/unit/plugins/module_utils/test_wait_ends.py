@@ -11,7 +11,7 @@ import socket
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils._wait_host import unread
-from ansible_collections.llmops.sglang.tests.unit.wait_world import THEIRS, World, X, bad, fails, good, run, unit
+from ansible_collections.llmops.sglang.tests.unit.wait_world import THEIRS, World, X, Y, bad, fails, good, run, unit
 
 
 def loop(t):
@@ -141,6 +141,26 @@ def test_a_taken_port_is_told_with_its_holder():
     world = World(unit=unit(), owner=THEIRS, failure=lambda t: ("port_in_use", "Could not bind.") if t >= 1 else None)
     verdict, memory, _took = fails(world, "port_in_use", within=3)
     assert "process 77" in verdict.msg and memory.attempts == 0
+
+
+@pytest.mark.parametrize(
+    ("state", "options"),
+    [
+        (unit(), {}),
+        (loop, {}),
+        (loop, {"max_restarts": 1}),
+        (lambda t: unit(restarts=int(t), inv=f"{int(t):032x}", pid=100 + int(t)), {}),
+        (unit("failed", "failed", pid=0, Result="exit-code", ExecMainStatus=3, ExecMainCode=1), {}),
+        (unit(inv=Y), {"invocation_id": X}),
+    ],
+    ids=["alive", "dead", "dead again", "started anew", "given up", "followed by another"],
+)
+def test_the_holder_of_a_taken_port_is_told_in_whatever_moment_the_death_is_seen(state, options):
+    finding = ("port_in_use", "Could not bind.")
+    world = World(unit=state, owner=THEIRS, failure=finding, earlier_failure=finding, earlier_end="exit status 3")
+    failure_class = "crash_loop" if options.get("max_restarts") else "port_in_use"
+    verdict, _memory, _took = fails(world, failure_class, within=30, timeout=600.0, **options)
+    assert "Could not bind. It is held by process 77" in verdict.msg
 
 
 def test_with_restarts_allowed_only_bad_arguments_end_the_wait():
