@@ -97,7 +97,7 @@ def run_pytest(
 ) -> None:
     """Run pytest on *paths*; a run that collects nothing counts as failed."""
     print(f"\n=== {title}", flush=True)
-    report = BUILD / "junit.xml"
+    report = BUILD / f"junit-{re.sub('[^a-z0-9.]+', '-', title.lower())}.xml"
     report.unlink(missing_ok=True)
     begun = time.monotonic()
     # The tests' hosts go away with the process that they belong to, however it ends.
