@@ -3,7 +3,7 @@
 
 WITH_TOOLS = @tests/setup/with_tools.sh
 
-.PHONY: help tools demo demo-quick test test-real test-long lock clean
+.PHONY: help tools demo demo-quick test test-real test-long docs lock clean
 
 help:
 	@echo "make demo        the main job on a real SGLang server (the first time it installs that server)"
@@ -11,8 +11,9 @@ help:
 	@echo "make test        all checks; FULL=1 installs the real servers if they are not there"
 	@echo "make test-real   only the real servers"
 	@echo "make test-long   what is too long for make test"
+	@echo "make docs        build the documentation's site into .build/docs"
 	@echo "make tools       only install what the other targets need"
-	@echo "make lock        renew the lock file of the tools"
+	@echo "make lock        renew the lock files of the tools"
 	@echo "make clean       remove what was built in this clone"
 
 tools:
@@ -32,6 +33,9 @@ test-real:
 
 test-long:
 	$(WITH_TOOLS) python tests/run.py --long
+
+docs:
+	@LLMOPS_SGLANG_TOOLS=docs tests/setup/with_tools.sh docs/site/build.sh
 
 lock:
 	@tests/setup/lock.sh

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Renew dev.lock (the tools) and target.lock (tests of module code) from their .in files.
+# Renew dev.lock (the tools), docs.lock (the documentation's site) and target.lock (tests of module code) from their .in files.
 # Python 3.11 is the last one with ansible-core 2.19 and stands for itself; 3.12 takes what 3.13 does.
 set -euo pipefail
 
@@ -35,4 +35,5 @@ lock() {
 }
 
 lock dev 3.11 3.13
+lock docs 3.11 3.13
 lock target 3.9 3.10 3.11 3.13

@@ -5,6 +5,7 @@
 # Usage: with_tools.sh COMMAND [WORD...]
 # Installs what the tests and demos need where it is missing (Debian packages, a virtual environment outside the clone,
 # ansible-test's pip bootstrap) and runs the command with it. The second time it only looks.
+# With LLMOPS_SGLANG_TOOLS=docs the environment is the one of docs.lock, which builds the documentation's site and nothing else.
 set -euo pipefail
 unset CDPATH PYTHONPATH PYTHONHOME
 # Ansible ends where the caller's language is not installed on this machine or is not in UTF-8.
@@ -91,13 +92,13 @@ find_python() {
 }
 
 make_venv() {
-    local python key venv
+    local kind=$1 lock=$setup/$2.lock python key venv
     python=$(find_python)
-    key=$("$python" -c 'import hashlib, sys; print("%d.%d-" % sys.version_info[:2] + hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest()[:12])' "$setup/dev.lock")
-    venv=$cache/tools-$key
+    key=$("$python" -c 'import hashlib, sys; print("%d.%d-" % sys.version_info[:2] + hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest()[:12])' "$lock")
+    venv=$cache/$kind-$key
     mkdir -p "$cache"
     # Two clones may start at the same time; a pip that outlives its caller holds the lock too.
-    exec 9>"$cache/tools.lock"
+    exec 9>"$cache/$kind.lock"
     if ! flock -n 9; then
         echo "Another run is installing the tools; waiting for it"
         flock 9
@@ -107,7 +108,7 @@ make_venv() {
         echo "Installing the Python tools into $venv (once; about a minute or two)"
         rm -rf "$venv"
         "$python" -m venv "$venv"
-        if ! PIP_USER=0 "$venv/bin/python" -m pip install -qq --disable-pip-version-check -r "$setup/dev.lock"; then
+        if ! PIP_USER=0 "$venv/bin/python" -m pip install -qq --disable-pip-version-check -r "$lock"; then
             echo "The Python tools could not be installed, as pip says above: mend that and run the same again." >&2
             return 1
         fi
@@ -139,8 +140,13 @@ take_back
 find_home
 cache=${LLMOPS_SGLANG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/llmops-sglang}
 install_packages
-make_venv
-offer_pip_bootstrap
+case ${LLMOPS_SGLANG_TOOLS:-} in
+    docs) make_venv docs docs ;;
+    *)
+        make_venv tools dev
+        offer_pip_bootstrap
+        ;;
+esac
 link_collection
 cd "$clone"
 export PATH="$tools/bin:$PATH" LLMOPS_SGLANG_CACHE="$cache" PYTHONDONTWRITEBYTECODE=1

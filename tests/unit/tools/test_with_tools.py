@@ -111,6 +111,14 @@ def test_the_first_run_installs_the_tools_and_the_second_only_looks(world):
     assert not [call for call in world.calls if "pip install" in call or call.startswith(("sudo", "apt-get"))]
 
 
+def test_the_site_of_the_documentation_has_an_environment_of_its_own(world):
+    made = world.run("sh", "-c", "command -v python", LLMOPS_SGLANG_TOOLS="docs")
+    cache = world.home / ".cache" / "llmops-sglang"
+    assert made.stdout.splitlines()[-1] == str(cache / "docs-3.13-0123456789ab/bin/python"), made.stderr
+    assert any(call.endswith("docs.lock") for call in world.calls)
+    assert not list(cache.glob("tools-*")) and not (world.home / ".ansible" / "test").exists()
+
+
 def test_tools_whose_installation_broke_off_are_installed_anew(world):
     world.set(pip=1)
     broken = world.run()
