@@ -12,6 +12,7 @@ from ansible.template import Templar
 
 ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
 PROOF = {"preset": ["dflash"], "preset_fields": {"compact_cache": True, "draft_window_size": 2048}}
+HOST = {"inventory_hostname": "gpu1", "groups": {"all": ["gpu1"]}}
 NOTHING = {"preset": [], "preset_fields": {}}
 
 
@@ -21,7 +22,7 @@ def options(**variables):
         loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
         for folder in ("defaults", "vars")
     ]
-    templar = Templar(loader, variables={**files[0], **files[1], **variables})
+    templar = Templar(loader, variables={**HOST, **files[0], **files[1], **variables})
     return templar.template(files[1]["server_journal_options"])
 
 

@@ -59,7 +59,7 @@ def test_a_server_on_one_host_is_as_ever(nodes):
     assert of_role("server_all_service", server_nodes=nodes, server_service={"Nice": 5}) == {"Nice": 5}
     assert of_role("server_wait_until", server_nodes=nodes) == "generation"
     assert of_role("server_wait_nodes", server_nodes=nodes) == {}
-    assert of_role("server_nodes_wrong", server_nodes=nodes) == []
+    assert of_role("server_node_plan", server_nodes=nodes)["problems"] == []
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_server_on_one_host_is_as_ever(nodes):
     ids=str,
 )
 def test_nodes_that_cannot_be_are_told(variables, part):
-    assert part in of_role("server_nodes_wrong", **variables)[0]
+    assert part in of_role("server_node_plan", **variables)["problems"][0]
 
 
 def test_a_rank_above_0_is_asked_for_what_it_can_tell():
@@ -130,7 +130,7 @@ def test_the_waits_know_each_other_by_their_invocations():
 
 def behind(**variables):
     at = {"server_nodes": "kimi", "server_node_stage": "written", "server_node_result": "server_unit_written"}
-    return of_role("server_nodes_behind_told", "gpu1", **at, **variables)
+    return of_role("server_nodes_behind", "gpu1", **at, **variables)
 
 
 def test_a_node_that_has_not_come_so_far_is_named():

@@ -24,7 +24,7 @@ def of_role(name, **variables):
     given = {
         "ansible_check_mode": False,
         "inventory_hostname": "gpu1",
-        "groups": {},
+        "groups": {"all": ["gpu1", "gpu2"]},
         **files[0],
         **files[1],
         **variables,

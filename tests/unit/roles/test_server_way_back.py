@@ -11,6 +11,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
+HOST = {"inventory_hostname": "gpu1", "groups": {"all": ["gpu1"]}}
 WRITTEN = {"changed": True}
 SAME = {"changed": False}
 GOOD, OTHER = {"id": "1", "on_host": True}, {"id": "2", "on_host": False}
@@ -22,7 +23,7 @@ def of_role(name, **variables):
         loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
         for folder in ("defaults", "vars")
     ]
-    given = {"ansible_check_mode": False, **files[0], **files[1], **variables}
+    given = {"ansible_check_mode": False, **HOST, **files[0], **files[1], **variables}
     return Templar(loader, variables=given).template(files[1][name])
 
 
