@@ -3,7 +3,7 @@
 
 WITH_TOOLS = @tests/setup/with_tools.sh
 
-.PHONY: help tools demo demo-quick test test-real test-long docs lock clean
+.PHONY: help tools demo demo-quick test test-real test-long performance docs lock clean
 
 help:
 	@echo "make demo        the main job on a real SGLang server (the first time it installs that server)"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-real   only the real servers"
 	@echo "make test-long   what is too long for make test"
 	@echo "make docs        build the documentation's site into .build/docs"
+	@echo "make performance  measure what the collection costs, and write docs/performance.md"
 	@echo "make tools       only install what the other targets need"
 	@echo "make lock        renew the lock files of the tools"
 	@echo "make clean       remove what was built in this clone"
@@ -36,6 +37,9 @@ test-long:
 
 docs:
 	@LLMOPS_SGLANG_TOOLS=docs tests/setup/with_tools.sh docs/site/build.sh
+
+performance:
+	$(WITH_TOOLS) python tests/perf/write_page.py
 
 lock:
 	@tests/setup/lock.sh

@@ -10,5 +10,13 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
 
 import host_fixture
+import pytest
+from figures import Figures
 
 hosts = host_fixture.hosts
+
+
+@pytest.fixture(scope="module")
+def figures(request):
+    """Under the first sentence of the file that measures."""
+    return Figures(request.path.name, request.module.__doc__.strip().splitlines()[0].rstrip("."))

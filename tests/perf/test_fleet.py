@@ -105,7 +105,7 @@ def dearest(rows, hosts):
     return [f"  {sum(times) / hosts:6.2f} s a host  {task} ({len(times)} times)" for task, times in ordered]
 
 
-def test_overhead_of_a_rolling_restart_by_the_number_of_hosts(fleet):
+def test_overhead_of_a_rolling_restart_by_the_number_of_hosts(fleet, figures):
     print(f"\nload of this machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors, forks {FORKS}")
     cost = {}
     for size in SIZES:
@@ -115,11 +115,12 @@ def test_overhead_of_a_rolling_restart_by_the_number_of_hosts(fleet):
         # The servers of one step start side by side.
         own = sum(max(starts[first : first + FORKS]) for first in range(0, size, FORKS))
         cost[size] = (done.seconds - own) / size
-        print(
-            f"{size:3} hosts: {done.seconds:6.1f} s, servers' own start {own:4.1f} s, overhead {cost[size]:5.2f} s a host; "
-            f"controller {done.cpu / size:.2f} s of processors a host, {done.main_rss / 2**20:.0f} MiB, with its forks "
-            f"{done.all_pss / 2**20:.0f} MiB ({done.most_processes} processes at most)"
+        words = (
+            f"{cost[size]:.2f} s a host ({done.seconds:.0f} s, of them {own:.0f} s the servers' own start); controller "
+            f"{done.cpu / size:.2f} s of processors a host, {done.main_rss / 2**20:.0f} MiB, with its forks {done.all_pss / 2**20:.0f} MiB"
         )
+        aim = f"{AIM:g} s a host" if size > FORKS else ""
+        figures.add(f"restart.yml over {size} hosts, forks {FORKS}", words, aim=aim)
         restarted = [row for row in rows if row["result"].get("restarted")]
         assert {row["host"] for row in restarted} == set(names)
     print("\n".join(dearest(rows, max(SIZES))[:12]))

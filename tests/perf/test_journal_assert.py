@@ -46,9 +46,7 @@ runpy.run_module("ansible_collections.llmops.sglang.plugins.modules.journal_asse
 @pytest.fixture(scope="module")
 def journal(tmp_path_factory):
     folder = tmp_path_factory.mktemp("journal")
-    began = time.monotonic()
     big_journal.write(folder)
-    print(f"\n{big_journal.ROWS} rows written in {time.monotonic() - began:.0f} s")
     yield folder
     shutil.rmtree(folder)
 
@@ -88,7 +86,7 @@ def ours(folder, **options):
     return seconds, own, child, json.loads(done.stdout)
 
 
-def test_a_million_rows(journal):
+def test_a_million_rows(journal, figures):
     bare_runs, our_runs = [], []
     for dummy in range(ROUNDS):
         bare_runs.append(bare(journal))
@@ -98,28 +96,28 @@ def test_a_million_rows(journal):
         assert [entry["count"] for entry in result["results"]] == [1, 9_999, 0]
     grep, module = (statistics.median(run[0] for run in runs) for runs in (bare_runs, our_runs))
     memory = max(run[1] for run in our_runs)
-    print(
-        f"\n{big_journal.CURRENT} of {big_journal.ROWS} rows, three expectations: {module:.2f} s, journalctl -o cat | grep {grep:.2f} s: "
-        f"{(module - 0.3) / grep:.1f} times and 0.3 s; peak memory {memory / 1024:.0f} MiB, and that of journalctl "
-        f"{max(run[2] for run in our_runs) / 1024:.0f} MiB (alone {max(run[1] for run in bare_runs) / 1024:.0f} MiB, "
-        "the journal's own pages)"
-    )
+    subject = f"three expectations of an invocation with {big_journal.CURRENT:,} of {big_journal.ROWS:,} rows"
+    beside = f"one pattern by journalctl -o cat | grep {grep:.2f} s: {(module - 0.3) / grep:.1f} times and 0.3 s"
+    figures.add(subject, f"{module:.2f} s", beside, aim="3 times and 0.3 s")
+    pages = f"that of journalctl {max(run[2] for run in our_runs) / 1024:.0f} MiB, the journal's own pages"
+    alone = f"journalctl alone {max(run[1] for run in bare_runs) / 1024:.0f} MiB"
+    figures.add("peak memory", f"{memory / 1024:.0f} MiB, and {pages}", alone, aim=f"{MEMORY // 1024} MiB")
     assert memory < MEMORY
     assert module <= 3 * grep + 0.3
 
 
-def test_memory_does_not_grow_with_the_rows(journal):
+def test_memory_does_not_grow_with_the_rows(journal, figures):
     few, many = ours(journal), ours(journal, invocation="any", expect=[{"contains": "Decode batch"}])
     assert many[3]["entries_scanned"] == big_journal.ROWS // big_journal.UNITS > 2 * few[3]["entries_scanned"]
-    print(f"\npeak memory {few[1] / 1024:.1f} MiB, and with 2.5 times the rows {many[1] / 1024:.1f} MiB")
+    grown = f"{many[1] / 1024:.1f} MiB, and {few[1] / 1024:.1f} MiB without"
+    figures.add("peak memory with 2.5 times the rows", grown, aim="1.2 times")
     assert many[1] < min(MEMORY, few[1] * 1.2)
 
 
-def test_a_line_is_seen_soon(hosts):
+def test_a_line_is_seen_soon(hosts, figures):
     with hosts.first("host1"):
         delays = sorted(run_on_host(hosts, "journal_watch.py", {"lines": LINES}, timeout=120))
     assert len(delays) == LINES
-    print(
-        f"\nfrom the row to its being seen: median {statistics.median(delays):.3f} s, at most {delays[-1]:.3f} s, n {LINES}"
-    )
+    words = f"median {statistics.median(delays):.3f} s, at most {delays[-1]:.3f} s, n {LINES}"
+    figures.add("from a row to its being seen by a wait", words, aim="0.25 s for 95 %")
     assert delays[int(LINES * 0.95) - 1] < 0.25

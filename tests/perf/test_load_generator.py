@@ -35,10 +35,6 @@ import real_servers
 
 TOKENS, STEP, SIZE = 129, 0.02, 4
 USAGE = {"include_usage": True, "continuous_usage_stats": True}
-ROWS = [
-    f"{'client':<10}{'streams':>8}{'chunks/s':>10}{'TTFT ms':>10}{'true':>9}{'TPOT ms':>9}{'true':>8}{'tokens/s':>10}{'true':>9}"
-    f"{'CPU':>6}  verdict"
-]
 
 
 def run_command(words, environ_update=None, check_rc=False, **dummy):
@@ -49,6 +45,7 @@ def run_command(words, environ_update=None, check_rc=False, **dummy):
 
 
 def own(url, prompts, streams):
+    """The collection's client."""
     bodies = [{"prompt": text, "max_tokens": TOKENS, "stream_options": USAGE} for text in prompts]
     return LoadGenerator(endpoint(url, None, {}), "completions", 120.0).closed_loop(bodies, streams)
 
@@ -103,7 +100,7 @@ def server():
 
 @pytest.mark.parametrize("streams", [1, 8, 32, 128, 512])
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.__name__)
-def test_capacity(server, client, streams):
+def test_capacity(server, figures, client, streams):
     prompts = [f"request {index}" for index in range(2 * streams)]
     load = client(server.base_url, prompts, streams)
     truth = {row["text"]: row for row in server.truth()["requests"]}
@@ -114,13 +111,13 @@ def test_capacity(server, client, streams):
     ttft = statistics.mean(row["sent"][0][0] - began[row["text"]] for row in rows) * 1000
     tpot = statistics.mean((row["sent"][-1][0] - row["sent"][0][0]) / (TOKENS - 1) for row in rows) * 1000
     rate = len(rows) * TOKENS / (max(row["sent"][-1][0] for row in rows) - min(began.values()))
-    verdict = {True: "saturated", False: "keeps up", None: "-"}[found["client"]["saturated"]]
-    ROWS.append(
-        f"{client.__name__:<10}{streams:>8}{streams / STEP:>10.0f}{found['ttft_ms']['mean']:>10.1f}{ttft:>9.1f}"
-        f"{found['tpot_ms']['mean']:>9.3f}{tpot:>8.3f}{found['output_tokens_per_second']:>10.0f}{rate:>9.0f}"
-        f"{load.cpu_share:>6.0%}  {verdict}"
+    verdict = {True: ", saturated", False: ", keeps up", None: ""}[found["client"]["saturated"]]
+    figures.add(
+        f"{streams} streams, {streams / STEP:.0f} chunks/s, {client.__doc__.splitlines()[0].rstrip('.')}",
+        f"TTFT {found['ttft_ms']['mean']:.1f} ms, TPOT {found['tpot_ms']['mean']:.3f} ms, "
+        f"{found['output_tokens_per_second']:.0f} tokens/s, {load.cpu_share:.0%} of a core{verdict}",
+        f"the server itself: TTFT {ttft:.1f} ms, TPOT {tpot:.3f} ms, {rate:.0f} tokens/s",
     )
-    print("\n" + "\n".join(ROWS))
     assert found["errors"] == {} and found["succeeded"] == 2 * streams
     if client is not own or found["client"]["saturated"]:
         # Where the client cannot keep up it says so; where it says that it does, its figures must be right.

@@ -57,7 +57,7 @@ def tasks():
             }
 
 
-def test_time_of_a_run(hosts, tmp_path):
+def test_time_of_a_run(hosts, figures, tmp_path):
     hosts.run_module(
         "host1", "llmops.sglang.server_unit", {**list(tasks())[2]["llmops.sglang.server_unit"], "name": "perf-core"}
     )
@@ -79,9 +79,8 @@ def test_time_of_a_run(hosts, tmp_path):
         core = statistics.median(
             one["seconds"] + two["seconds"] for one, two in zip(named["core"][::2], named["core"][1::2], strict=True)
         )
-        print(
-            f"\n{state}: server_unit {ours:.2f} s, template and systemd_service {core:.2f} s: {ours / core:.2f} times"
-        )
+        beside = f"template and systemd_service {core:.2f} s: {ours / core:.2f} times"
+        figures.add(f"a run, {state}, median of {ROUNDS}", f"{ours:.2f} s", beside, aim="1.3 times")
         assert ours / core <= 1.3
 
 
@@ -106,20 +105,22 @@ def collection_files(name):
         }
 
 
-def test_what_is_sent():
+def test_what_is_sent(figures):
     files = collection_files("llmops.sglang.server_unit")
     compressed = sum(small for dummy, small in files.values())
     catalogue = sum(
         small for name, (dummy, small) in files.items() if name.endswith(("_flag_catalogue.py", "_flags.py"))
     )
-    print(
-        f"\n{len(files)} files of the collection, compressed {compressed / 1024:.1f} KiB, the catalogue {catalogue / 1024:.1f} KiB of it"
+    words = (
+        f"{compressed / 1024:.1f} KiB in {len(files)} files, the catalogue of flags {catalogue / 1024:.1f} KiB of it"
     )
+    aim = f"{PAYLOAD // 1024} KiB, the catalogue {CATALOGUE // 1024} KiB"
+    figures.add("what is sent of the collection, compressed", words, aim=aim)
     assert compressed <= PAYLOAD
     assert catalogue <= CATALOGUE
 
 
-def test_import_of_the_catalogue():
+def test_import_of_the_catalogue(figures):
     """With all that reading a flag needs, beyond what a module has imported anyway; compiled anew, as from a module's archive."""
     program = (
         "import sys, time, json, re, typing; sys.path.insert(0, sys.argv[1]); begun = time.perf_counter();"
@@ -128,5 +129,7 @@ def test_import_of_the_catalogue():
     )
     words = [sys.executable, "-B", "-X", "pycache_prefix=/nonexistent", "-c", program, ".build/collections"]
     times = [float(subprocess.run(words, capture_output=True, text=True, check=True).stdout) for dummy in range(9)]
-    print(f"\nimport and one table: {statistics.median(times) * 1000:.1f} ms")
+    figures.add(
+        "import of the catalogue and one table, median", f"{statistics.median(times) * 1000:.1f} ms", aim="30 ms"
+    )
     assert min(times) <= IMPORT_SECONDS
