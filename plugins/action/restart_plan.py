@@ -21,6 +21,7 @@ from ansible_collections.llmops.sglang.plugins.plugin_utils._restart_plan import
     members_of,
     servers_of,
 )
+from ansible_collections.llmops.sglang.plugins.plugin_utils._server_nodes import server_nodes
 
 
 class ActionModule(ControllerAction):
@@ -36,7 +37,11 @@ class ActionModule(ControllerAction):
     def work(self, params: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         hosts = [str(host) for host in task_vars["ansible_play_hosts"]]
         mappings = {host: task_vars["hostvars"][host].get("server_router") for host in hosts}
-        nodes = {host: _nodes(task_vars["hostvars"][host].get("server_nodes"), task_vars) for host in hosts}
+        plans = {
+            host: server_nodes(task_vars["hostvars"][host].get("server_nodes"), task_vars["groups"], host)
+            for host in hosts
+        }
+        nodes = {host: plan["hosts"] for host, plan in plans.items() if plan["several"]}
         servers = servers_of(members_of(hosts, mappings), nodes)
         members = [member for server in servers for member in server]
         routers = _routers(members, mappings)
@@ -56,12 +61,6 @@ class ActionModule(ControllerAction):
             "together": {m.host: _together(m, batch) for batch in batches for m in batch},
             "plan": in_words(batches, before, worst, rule, out),
         }
-
-
-def _nodes(value: t.Any, task_vars: t.Mapping[str, t.Any]) -> list[str]:
-    """The hosts of a server over several, from the name of a group or a list, as the role takes it."""
-    hosts = task_vars.get("groups", {}).get(value, []) if isinstance(value, str) else value
-    return [str(host) for host in hosts or []] if hosts and len(hosts) > 1 else []
 
 
 def _together(member: Member, batch: t.Sequence[Member]) -> list[str]:

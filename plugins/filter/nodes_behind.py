@@ -43,7 +43,8 @@ options:
 EXAMPLES = r"""
 - name: Go on only where every unit is written
   ansible.builtin.assert:
-    that: ['gpu1', 'gpu2'] | llmops.sglang.nodes_behind(hostvars, ansible_play_batch, 'written', 'server_unit_written') | length == 0
+    that: >-
+      ['gpu1', 'gpu2'] | llmops.sglang.nodes_behind(hostvars, ansible_play_batch, 'written', 'server_unit_written') | length == 0
 """
 
 RETURN = r"""

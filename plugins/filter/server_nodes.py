@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.llmops.sglang.plugins.plugin_utils._server_nodes import server_nodes
+
 DOCUMENTATION = r"""
 name: server_nodes
 short_description: Tell which hosts one server runs on, and the rank of a host
@@ -47,34 +49,6 @@ _value:
       host that asks; 0 for a server on one host) and V(problems) (list of str, why such a server cannot be; empty where it can).
   type: dict
 """
-
-# What follows from the nodes.
-_OF_NODES = ("nnodes", "node_rank", "dist_init_addr")
-
-
-def server_nodes(
-    nodes: t.Any, groups: t.Mapping[str, list[str]], host: str, args: t.Mapping[str, t.Any] | None = None
-) -> dict[str, t.Any]:
-    """The hosts of one server, and what is wrong with them."""
-    named = isinstance(nodes, str)
-    hosts = list(groups.get(nodes, []) if named else nodes or [])
-    several = len(hosts) > 1
-    unknown = [one for one in hosts if one not in groups["all"]]
-    taken = [name for name in args or {} if name in _OF_NODES] if several else []
-    problems = [
-        named and nodes and not hosts and f"there is no group '{nodes}' with hosts in the inventory",
-        hosts and host not in hosts and f"the host '{host}' is none of {', '.join(hosts)}",
-        len(set(hosts)) < len(hosts) and "a host is named twice",
-        unknown and f"the inventory has no host {', '.join(unknown)}",
-        taken and f"the role itself sets {', '.join(taken)}: take that out of 'server_args'",
-    ]
-    return {
-        "hosts": hosts,
-        "several": several,
-        "first": hosts[0] if hosts else host,
-        "rank": hosts.index(host) if several and host in hosts else 0,
-        "problems": [text for text in problems if text],
-    }
 
 
 class FilterModule:
