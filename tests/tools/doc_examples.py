@@ -74,6 +74,15 @@ def blocks(page: pathlib.Path) -> t.Iterator[Block]:
             )
 
 
+def examples() -> t.Iterator[Block]:
+    """What the plugins' own documentation shows as examples."""
+    for path in sorted(CLONE.glob("plugins/*/*.py")):
+        text = path.read_text(encoding="utf-8")
+        found = re.search(r'(?ms)^EXAMPLES = r?"""\n(.*?)^"""', text)
+        if found:
+            yield Block(str(path.relative_to(CLONE)), text.count("\n", 0, found.start()) + 2, "yaml", found[1])
+
+
 def _rst_block(line: str, rest: list[str]) -> tuple[str, int, list[str]] | None:
     directive = re.match(r"( *)\.\. code-block:: *(\S+)", line)
     if not directive:

@@ -18,10 +18,10 @@ from ansible.plugins.loader import connection_loader
 from ansible_builder.ee_schema import validate_schema
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags, _speculative
-from ansible_collections.llmops.sglang.tests.tools.doc_examples import CLONE, PAGES, YAML, blocks, files
+from ansible_collections.llmops.sglang.tests.tools.doc_examples import CLONE, PAGES, YAML, blocks, examples, files
 from ansible_collections.llmops.sglang.tests.unit.docs import documented_collection as collection
 
-BLOCKS = [block for page in PAGES for block in blocks(page)]
+BLOCKS = [*(block for page in PAGES for block in blocks(page)), *examples()]
 PARTS = [(block, name, text) for block in BLOCKS if block.language in YAML for name, text in files(block)]
 TASK_WORDS = {*Task.fattributes, *AnsibleBlock.fattributes} - {"action", "args"}
 BLOCK_LISTS = ("block", "rescue", "always")
@@ -114,7 +114,8 @@ def check_task(task):
         given = set(task[actions[0]])
         assert [name for name in required if not given & {name, *options[name].get("aliases", ())}] == []
         if actions[0] == "llmops.sglang.server_unit":
-            check_arguments(task[actions[0]].get("args"), task[actions[0]].get("speculative"), {})
+            given = task[actions[0]]
+            check_arguments(given.get("args"), given.get("speculative"), given.get("flag_names") or {})
 
 
 def check_role(words, variables):
@@ -181,8 +182,8 @@ def check(block, text):
 
 
 def test_there_are_blocks_in_every_kind_of_document():
-    assert len(PARTS) > 20
-    assert {block.page.partition("/")[0] for block, dummy, dummy in PARTS} >= {"README.md", "docs", "roles"}
+    assert len(PARTS) > 50
+    assert {block.page.partition("/")[0] for block, dummy, dummy in PARTS} >= {"README.md", "docs", "plugins", "roles"}
 
 
 def test_every_language_of_a_block_is_one_that_is_looked_at_or_plain_text():

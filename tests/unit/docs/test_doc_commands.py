@@ -12,6 +12,8 @@ import subprocess
 import pytest
 import yaml
 from ansible import constants
+from ansible.parsing.splitter import parse_kv
+from ansible.plugins.loader import callback_loader
 
 from ansible_collections.llmops.sglang.tests.tools.doc_examples import (
     CLONE,
@@ -23,7 +25,12 @@ from ansible_collections.llmops.sglang.tests.tools.doc_examples import (
     literals,
     split,
 )
-from ansible_collections.llmops.sglang.tests.unit.docs.documented_collection import ROLES, is_variable, playbooks
+from ansible_collections.llmops.sglang.tests.unit.docs.documented_collection import (
+    ROLES,
+    is_variable,
+    module_options,
+    playbooks,
+)
 
 COMMANDS = [command for page in PAGES for command in commands(page)]
 # Inventories of the reader, and what a command in front made.
@@ -85,7 +92,11 @@ def test_every_program_is_one_that_is_looked_at(command):
 
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one.environ], ids=str)
 def test_every_variable_of_the_environment_is_known(command):
-    settings = constants.config.get_configuration_definitions(ignore_private=True).values()
+    callback_loader.get("default", class_only=True)
+    settings = [
+        *constants.config.get_configuration_definitions(ignore_private=True).values(),
+        *constants.config.get_configuration_definitions("callback", "default").values(),
+    ]
     known = ENVIRONMENT | {row["name"] for setting in settings for row in setting.get("env", ())}
     names = {word.partition("=")[0] for word in command.environ if "=" in word}
     assert names <= known
@@ -151,7 +162,17 @@ def test_ansible_doc_is_asked_for_what_is_documented(command):
         assert name.startswith("llmops.sglang.") and (place.is_dir() or place.with_suffix(".py").exists())
 
 
-@pytest.mark.parametrize("program", ["ansible", "ansible-inventory", "ansible-vault", "ansible-galaxy"])
+@of("ansible")
+def test_a_single_module_has_the_options(command):
+    options = parsed(command)
+    documented = module_options(options.module_name)
+    assert documented is not None and all(is_there(command, path) for path in options.inventory)
+    text = options.module_args or ""
+    given = yaml.safe_load(text) if text.startswith("{") else parse_kv(text)
+    assert set(given) <= set(documented)
+
+
+@pytest.mark.parametrize("program", ["ansible-inventory", "ansible-vault", "ansible-galaxy"])
 def test_other_programs_of_ansible_take_their_words(program):
     for command in [command for command in COMMANDS if command.program == program]:
         options = parsed(command)
