@@ -37,7 +37,11 @@ def planned(monkeypatch):
         hostvars = {host: {"server_router": mappings[host]} if host in mappings else {} for host in hosts}
         for host, value in (nodes or {}).items():
             hostvars[host]["server_nodes"] = value
-        more = {"ansible_play_hosts": list(hosts), "hostvars": hostvars, "groups": {"all": list(hosts), **(groups or {})}}
+        more = {
+            "ansible_play_hosts": list(hosts),
+            "hostvars": hostvars,
+            "groups": {"all": list(hosts), **(groups or {})},
+        }
         return controller_task.run(action, monkeypatch, options, task_vars=more)
 
     return plan
