@@ -15,8 +15,14 @@ extensions = ["sphinx_antsibull_ext"]
 pygments_style = "ansible"
 highlight_language = "YAML+Jinja"
 html_theme = "sphinx_ansible_theme"
+REPOSITORY = "https://github.com/llmops/ansible-collection-sglang"
 # Nothing of others beside the pages.
-html_theme_options = {"documentation_home_url": "index.html", "show_extranav": False, "navigation_depth": 3}
+html_theme_options = {
+    "documentation_home_url": "index.html",
+    "navigation_depth": 3,
+    "show_extranav": False,
+    "topbar_links": {"Repository": REPOSITORY, "Issues": f"{REPOSITORY}/issues"},
+}
 html_show_sphinx = False
 html_copy_source = False
 html_use_index = False

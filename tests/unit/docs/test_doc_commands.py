@@ -22,11 +22,9 @@ from ansible_collections.llmops.sglang.tests.tools.doc_examples import (
     blocks,
     commands,
     files,
-    literals,
     split,
 )
 from ansible_collections.llmops.sglang.tests.unit.docs.documented_collection import (
-    ROLES,
     is_variable,
     module_options,
     playbooks,
@@ -214,20 +212,3 @@ def test_programs_of_the_system_have_the_options(command):
         assert [name for name in names if not re.search(rf"(?<![\w-]){name}(?![\w-])", text)] == []
     if command.program == "openssl":
         assert command.words[1] == "rand"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CLONE)))
-def test_what_stands_within_a_sentence_exists_too(page):
-    """Names of the collection, targets of make and programs of Ansible in literals."""
-    known = {*(name.removeprefix("llmops.sglang.") for name in playbooks()), *ROLES, "NAME"}
-    for kind in ("modules", "filter"):
-        known |= {path.stem for path in (CLONE / "plugins" / kind).glob("*.py")}
-    targets = re.findall(r"(?m)^([\w-]+):", (CLONE / "Makefile").read_text())
-    wrong = []
-    for dummy, literal in literals(page):
-        wrong += [found for found in re.findall(r"llmops\.sglang\.(\w+)", literal) if found not in known]
-        target = re.fullmatch(r"(?:FULL=1 |sudo )?make ([\w-]+)", literal)
-        wrong += [literal] if target and target[1] not in targets else []
-        if re.match(r"(tests|plugins|playbooks|roles|inventory|extensions|meta|docs|changelogs)/[\w./-]+$", literal):
-            wrong += [] if (CLONE / literal).exists() else [literal]
-    assert wrong == []
