@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
-import subprocess
 import typing as t
 
 import yaml
+from ansible.errors import AnsibleError
+from ansible.plugins.loader import fragment_loader, init_plugin_loader, module_loader
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+from ansible.utils.plugin_docs import get_plugin_docs
 
 from ansible_collections.llmops.sglang.tests.tools.doc_examples import CLONE
 
@@ -31,18 +33,16 @@ OPTIONS_OF = {
 ANSIBLE_VARIABLES = re.compile(r"ansible_\w+")
 
 
+@functools.cache
 def module_options(name: str) -> dict[str, t.Any] | None:
     """The documented options of a module by its full name; None where there is no such module."""
-    own = tuple(f"llmops.sglang.{path.stem}" for path in sorted((CLONE / "plugins" / "modules").glob("*.py")))
-    documented = _documentation(own if name in own else (name,)).get(name)
-    return documented and documented["doc"].get("options", {})
-
-
-@functools.cache
-def _documentation(names: tuple[str, ...]) -> dict[str, t.Any]:
-    argv = ["ansible-doc", "-t", "module", "--json", *names]
-    told = subprocess.run(argv, cwd=CLONE, capture_output=True, text=True, check=False)
-    return json.loads(told.stdout or "{}") if told.returncode == 0 else {}
+    if AnsibleCollectionConfig.collection_finder is None:
+        init_plugin_loader()
+    try:
+        documented = get_plugin_docs(name, "module", module_loader, fragment_loader, False)[0]
+    except AnsibleError:
+        return None
+    return documented.get("options", {})
 
 
 @functools.cache
