@@ -10,12 +10,16 @@ import pytest
 from host_set import HostSet
 
 
-@pytest.fixture(scope="session")
-def hosts(tmp_path_factory):
+def two_hosts(tmp_path_factory, **settings):
     """Two hosts, host1 and host2, that go with this pytest process, however it ends."""
     made = HostSet(f"t{os.getpid()}", ["host1", "host2"], tmp_path_factory.mktemp("hosts"), owner_pid=os.getpid())
-    created = made.create()
+    created = made.create(**settings)
     if created.returncode:
         pytest.fail(f"the test hosts could not be made:\n{created.stdout}\n{created.stderr}")
     yield made
     made.destroy()
+
+
+@pytest.fixture(scope="session")
+def hosts(tmp_path_factory):
+    yield from two_hosts(tmp_path_factory, hosts_keep_compiled=True)

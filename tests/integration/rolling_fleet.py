@@ -107,7 +107,7 @@ class Fleet:
 def fleet_of(names, tmp_path_factory):
     """Servers on hosts of their own, all of them in a router of their own."""
     hosts = HostSet(f"r{os.getpid()}", names, tmp_path_factory.mktemp("fleet"), owner_pid=os.getpid())
-    created = hosts.create()
+    created = hosts.create(hosts_keep_compiled=True)
     assert created.returncode == 0, created.stdout + created.stderr
     folder = tmp_path_factory.mktemp("rolling")
     with strict_router(folder) as router:

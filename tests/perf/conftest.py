@@ -13,7 +13,11 @@ import host_fixture
 import pytest
 from figures import Figures
 
-hosts = host_fixture.hosts
+
+@pytest.fixture(scope="session")
+def hosts(tmp_path_factory):
+    """Whose modules cost what they cost a user."""
+    yield from host_fixture.two_hosts(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

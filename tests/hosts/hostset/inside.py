@@ -58,7 +58,9 @@ def _mount_root(settings: Settings, host: str, net: ipaddress.IPv4Network) -> No
     with open(settings.path("ssh", "id_ed25519.pub"), encoding="utf-8") as key:
         authorized_key = key.read()
     addresses = network.addresses(net, settings.hosts)
-    identity = tree.Identity(host, addresses, network.gateway_of(net), private_key, authorized_key)
+    identity = tree.Identity(
+        host, addresses, network.gateway_of(net), private_key, authorized_key, settings.keep_compiled
+    )
     tree.write_host(tree.Upper(upper), identity)
     run(["mount", "-t", "overlay", "none", "-o", f"lowerdir=/,upperdir={upper},workdir={work}", root])
 

@@ -41,6 +41,7 @@ class Settings:
     owner_pid: Optional[int] = None
     uid: int = 0
     gid: int = 0
+    keep_compiled: bool = False
 
     @property
     def directory(self) -> str:

@@ -39,6 +39,8 @@ MASKED = [
     "systemd-update-done.service",
     "var-lib-machines.mount",
 ]
+# Where Debian's Python looks, whatever its version.
+DIST_PACKAGES = "/usr/lib/python3/dist-packages"
 GENERATORS = ["/usr/lib/systemd/system-generators", "/usr/local/lib/systemd/system-generators"]
 
 SSHD_CONFIG = """\
@@ -98,6 +100,7 @@ class Identity:
     gateway: str
     private_key: str
     authorized_key: str
+    keeps_compiled: bool = False
 
 
 class Upper:
@@ -149,6 +152,15 @@ def write_host(upper: Upper, identity: Identity) -> None:
     _write_ssh(upper, identity)
     # The machine's journal is not the host's; the directory makes journald keep its own as on metal (persistent).
     upper.hide_contents("/var/log/journal")
+    if identity.keeps_compiled:
+        _write_compiled_code(upper)
+
+
+def _write_compiled_code(upper: Upper) -> None:
+    program = os.path.join(os.path.dirname(__file__), "compiled_code.py")
+    with open(program, encoding="utf-8") as file:
+        upper.write(f"{DIST_PACKAGES}/test_host_compiled_code.py", file.read())
+    upper.write(f"{DIST_PACKAGES}/test_host_compiled_code.pth", "import test_host_compiled_code\n")
 
 
 def _write_names(upper: Upper, identity: Identity) -> None:

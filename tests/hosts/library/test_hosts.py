@@ -28,6 +28,7 @@ def main():
             "owner_pid": {"type": "int"},
             "caller_pid": {"type": "int"},
             "inventory": {"type": "path"},
+            "keep_compiled": {"type": "bool", "default": False},
             "uid": {"type": "int", "default": 0},
             "gid": {"type": "int", "default": 0},
         },
