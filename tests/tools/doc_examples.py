@@ -192,6 +192,8 @@ def where(command: Command) -> str:
         if "llmops.sglang.awx" in words:
             return "awx"
         return "controller" if "--syntax-check" in words else "host"
+    if command.program == "ansible":
+        return "host"
     if command.program in ("make", "git"):
         return "clone"
     if words[:1] == ("ansible-builder",) or words[:2] == ("ansible-galaxy", "collection"):

@@ -172,6 +172,9 @@ def check(block, text):
         for one in data:
             (check_play if plays else check_task)(one)
     elif "version" in data:
+        assert data == yaml.safe_load(
+            (CLONE / "extensions" / "ee" / "execution-environment.yml").read_text(encoding="utf-8")
+        )
         validate_schema(data)
     elif all(isinstance(one, dict) and set(one) & {"hosts", "children", "vars"} for one in data.values()):
         check_group({"children": data})
