@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import configparser
+import os
+import pathlib
 import re
+import subprocess
 
 import pytest
 import yaml
@@ -199,6 +202,24 @@ def test_every_language_of_a_block_is_one_that_is_looked_at_or_plain_text():
 )
 def test_what_a_block_shows_would_be_taken(block, name, text):
     check(block, text)
+
+
+def test_ansible_itself_takes_every_play_and_task(tmp_path):
+    """All in one go, since what costs is the start of the program."""
+    playbooks = []
+    for block, name, text in PARTS:
+        data = yaml.safe_load(text)
+        if isinstance(data, list):
+            plays = all("hosts" in one or "ansible.builtin.import_playbook" in one for one in data)
+            path = tmp_path / f"{block.page.replace('/', '_')}-{block.line}-{pathlib.Path(name).stem}.yml"
+            path.write_text(text if plays else yaml.safe_dump([{"hosts": "all", "tasks": data}]), encoding="utf-8")
+            playbooks.append(str(path))
+    done = subprocess.run(
+        ["ansible-playbook", "--syntax-check", "-i", "localhost,", *playbooks],
+        cwd=CLONE, env={**os.environ, "ANSIBLE_NOCOLOR": "1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert len(playbooks) > 30
+    assert done.returncode == 0, done.stderr
 
 
 WRONG = {
