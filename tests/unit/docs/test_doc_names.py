@@ -14,7 +14,7 @@ from docutils.parsers.rst import roles
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.tests.tools.doc_examples import CLONE, PAGES, literals
-from ansible_collections.llmops.sglang.tests.unit.docs.documented_collection import ROLES, playbooks, words
+from ansible_collections.llmops.sglang.tests.unit.docs.documented_collection import ROLES, playbooks, variables, words
 
 # Of Ansible and of the router; and what is put together from parts.
 NOT_OF_THE_CODE = {"group_vars", "host_vars", "round_robin", "llmops_sglang_sweep_points"}
@@ -96,3 +96,12 @@ def test_the_readme_lists_every_playbook_and_module():
     listed = set(re.findall(r"(?m)^\| `(llmops\.sglang\.\w+)` \|", text))
     modules = {f"llmops.sglang.{path.stem}" for path in (CLONE / "plugins" / "modules").glob("*.py")}
     assert listed == modules | playbooks()
+
+
+def test_every_variable_that_only_playbooks_read_is_documented():
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    read = "".join(path.read_text(encoding="utf-8") for path in (CLONE / "playbooks").glob("*.yml"))
+    names = set(re.findall(r"\b([a-z]+_[a-z_]+) \| default\(", read)) - set(variables())
+    own = {name for name in names if not re.match(r"(ansible|inventory|playbook|server|benchmark|sweep)_", name)}
+    assert len(own) > 3
+    assert sorted(name for name in own if name not in text) == []
