@@ -96,3 +96,13 @@ def test_rollback_goes_to_the_configuration_before(deployed):
     assert now["last_good"] == kept[1]["id"] != kept[0]["id"]
     assert now["configurations"][0]["on_host"]
     assert deployed.generates(KEYS[0]) and deployed.in_line()
+
+
+def test_what_was_refused_before_the_write_touches_nothing(deployed):
+    """Also where an administrator changed something by hand: nothing is put back over it."""
+    deployed.shell(f"echo '# by hand' >> {UNITS}/{NAME}.service")
+    files, invocation = deployed.files(), deployed.invocation()
+    done = deployed.run(server_speculative={**deployed.vars["server_speculative"], "draft_window_size": 1})
+    assert done.returncode == 2
+    assert "rule_violated" in done.said and "Nothing was written" in done.said, done.said
+    assert (deployed.files(), deployed.invocation()) == (files, invocation)

@@ -66,3 +66,41 @@ def test_the_main_job_twice(hosts, core, tmp_path):
             assert "changed=0" in done.stdout
     assert "[WARNING]: Deprecat" not in done.stdout + done.stderr
     sys.stdout.write(done.stdout[-300:])
+
+
+MODULE = """
+import os
+from ansible.module_utils.basic import AnsibleModule
+module = AnsibleModule(argument_spec={"how": {"choices": ["raise", "exit", "refuse", "begun"]}})
+if module.params["how"] == "raise":
+    raise RuntimeError("boom")
+if module.params["how"] == "exit":
+    os._exit(3)
+try:
+    raise ValueError("cause")
+except ValueError:
+    module.fail_json(msg="refused", failure_class="rule_violated", changed=module.params["how"] == "begun")
+"""
+EXPECTED = {"raise": True, "exit": True, "refuse": False, "begun": True, "no such choice": False}
+
+
+def test_a_module_that_crashed_is_told_from_one_that_refused(core, tmp_path):
+    """It may have written; what it refused before the write must not be put back over what is there."""
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "stub_unit.py").write_text(MODULE)
+    look = {
+        "ansible.builtin.debug": {"msg": "{{ item.item }} is {{ server_written_before_failure }}"},
+        "vars": {"server_unit_written": "{{ item }}"},
+        "loop": "{{ stubbed.results }}",
+        "loop_control": {"label": "{{ item.item }}"},
+    }
+    run = {"stub_unit": {"how": "{{ item }}"}, "loop": list(EXPECTED), "register": "stubbed", "ignore_errors": True}
+    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [run, look]}
+    play["vars_files"] = [str(CLONE / "roles" / "server" / "vars" / "main.yml")]
+    play["vars"] = {"ansible_python_interpreter": "/usr/bin/python3"}
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+    words = [str(core / "ansible-playbook"), "-i", "localhost,", str(tmp_path / "play.yml")]
+    done = subprocess.run(words, cwd=CLONE, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for how, written in EXPECTED.items():
+        assert f"{how} is {written}" in done.stdout, done.stdout
