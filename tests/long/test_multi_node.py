@@ -33,6 +33,20 @@ def in_line(server, host):
     return not server.hosts.run_module(host, "llmops.sglang.server_service", asked, check=True)["changed"]
 
 
+def check_order(server):
+    """Of the last restart: rank 0 was down before rank 1 was told to stop, and both were before either started."""
+    names = ("ActiveExit", "InactiveEnter", "InactiveExit")
+    stopping, down, started = zip(
+        *(
+            [int(value) for value in server.show(host, *(f"{n}TimestampMonotonic" for n in names)).values()]
+            for host in ("host1", "host2")
+        ),
+        strict=True,
+    )
+    assert down[0] <= stopping[1], (stopping, down)
+    assert max(down) <= min(started), (down, started)
+
+
 def test_nothing_is_done_twice_and_one_node_s_change_restarts_both(deployed):
     before = deployed.invocations()
     again = deployed.deploy()
@@ -42,7 +56,8 @@ def test_nothing_is_done_twice_and_one_node_s_change_restarts_both(deployed):
     changed = deployed.run(hosts={"host2": {"server_environment": deployed.environment(NCCL_DEBUG="WARN")}})
     assert changed.returncode == 0, changed.said
     assert set(deployed.invocations()).isdisjoint(before)
-    # Rank 0 ended its requests and by itself before rank 1 was told to stop.
+    check_order(deployed)
+    # Rank 0 ended its requests and by itself.
     ended = deployed.on("host1", f"journalctl -o cat _SYSTEMD_INVOCATION_ID={before[0]}")
     assert "Application shutdown complete" in ended and "Scheduler hit an exception" not in ended
     assert (
@@ -50,6 +65,15 @@ def test_nothing_is_done_twice_and_one_node_s_change_restarts_both(deployed):
         == "0"
     )
     assert deployed.generates()
+
+
+def test_a_restart_takes_both(deployed):
+    before = deployed.invocations()
+    done = deployed.run("restart")
+    assert done.returncode == 0, done.said
+    assert set(deployed.invocations()).isdisjoint(before)
+    check_order(deployed)
+    assert deployed.generates() and in_line(deployed, "host1") and in_line(deployed, "host2")
 
 
 def test_a_rank_that_dies_is_named_at_once_and_both_go_back(deployed):
