@@ -35,14 +35,9 @@ def in_line(server, host):
 
 def check_order(server):
     """Of the last restart: rank 0 was down before rank 1 was told to stop, and both were before either started."""
-    names = ("ActiveExit", "InactiveEnter", "InactiveExit")
-    stopping, down, started = zip(
-        *(
-            [int(value) for value in server.show(host, *(f"{n}TimestampMonotonic" for n in names)).values()]
-            for host in ("host1", "host2")
-        ),
-        strict=True,
-    )
+    names = [f"{moment}TimestampMonotonic" for moment in ("ActiveExit", "InactiveEnter", "InactiveExit")]
+    shown = [server.show(host, *names) for host in ("host1", "host2")]
+    stopping, down, started = ([int(of_host[name]) for of_host in shown] for name in names)
     assert down[0] <= stopping[1], (stopping, down)
     assert max(down) <= min(started), (down, started)
 
