@@ -135,7 +135,7 @@ def _value(use: Use) -> t.Any:
         try:
             parsed = json.loads(text)
             same = json.dumps(parsed, sort_keys=True, ensure_ascii=False) == text
-        except ValueError:
+        except (ValueError, RecursionError):
             return text
         return parsed if same and isinstance(parsed, (dict, list)) else text
     return _plain(text, typed)

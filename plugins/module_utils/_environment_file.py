@@ -50,15 +50,17 @@ class _Reader:
     def __init__(self) -> None:
         self.state = "before_key"
         self.found: dict[str, str] = {}
-        self.key = self.value = ""
+        # In pieces: a text that grows by one character at a time is copied each time.
+        self.key: list[str] = []
+        self.value: list[str] = []
         # Blanks at the end count only where they are quoted or escaped.
         self.kept = 0
 
     def push(self) -> None:
         if self.state in ("before_key", "key", "comment", "comment_escape"):
             return
-        name = self.key.strip(_SPACE)
-        value = self.value[: self.kept] + self.value[self.kept :].rstrip(_SPACE)
+        name = "".join(self.key).strip(_SPACE)
+        value = "".join(self.value[: self.kept]) + "".join(self.value[self.kept :]).rstrip(_SPACE)
         if _NAME.fullmatch(name):
             self.found[name] = value
 
@@ -66,7 +68,7 @@ class _Reader:
         if char in "#;":
             self.state = "comment"
         elif char not in _SPACE:
-            self.state, self.key, self.value, self.kept = "key", char, "", 0
+            self.state, self.key, self.value, self.kept = "key", [char], [], 0
 
     def _comment(self, char: str) -> None:
         if char in "\r\n":
@@ -85,7 +87,7 @@ class _Reader:
         elif char == "=":
             self.state = "before_value"
         else:
-            self.key += char
+            self.key.append(char)
 
     def _before_value(self, char: str) -> None:
         if char in "\r\n":
@@ -96,7 +98,7 @@ class _Reader:
             self.state = "escape"
         elif char not in _SPACE:
             self.state = "value"
-            self.value += char
+            self.value.append(char)
 
     def _value(self, char: str) -> None:
         if char in "\r\n":
@@ -104,12 +106,12 @@ class _Reader:
         elif char == "\\":
             self.state = "escape"
         else:
-            self.value += char
+            self.value.append(char)
 
     def _escape(self, char: str) -> None:
         self.state = "value"
         if char not in "\r\n":
-            self.value += char
+            self.value.append(char)
             self.kept = len(self.value)
 
     def _single(self, char: str) -> None:
@@ -124,13 +126,13 @@ class _Reader:
     def _double_escape(self, char: str) -> None:
         self.state = "double"
         if char not in "\r\n":
-            self.value += char if char in '"\\`$' else "\\" + char
+            self.value.append(char if char in '"\\`$' else "\\" + char)
 
     def _quoted(self, char: str, quote: str) -> None:
         if char == quote:
             self.state, self.kept = "before_value", len(self.value)
         else:
-            self.value += char
+            self.value.append(char)
 
     def _end(self) -> None:
         self.push()

@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 # A head or an event larger than this is no answer of a language model server.
 _LARGEST_HEAD = 65536
 _LARGEST_EVENT = 16 * 1024 * 1024
+# int() takes signs, underscores and digits of other scripts, too.
+_STATUS = re.compile("[0-9]{3}")
+_LENGTH = re.compile("[0-9]{1,18}")
+_CHUNK_SIZE = re.compile(b"[0-9A-Fa-f]{1,15}")
 
 
 class BadResponse(ValueError):
@@ -96,7 +101,7 @@ class ResponseReader:
             return False
         lines = self._take(end + 4).decode("latin-1").split("\r\n")
         words = lines[0].split(" ", 2)
-        if not words[0].startswith("HTTP/1.") or len(words) < 2 or not words[1].isdigit():
+        if not words[0].startswith("HTTP/1.") or len(words) < 2 or not _STATUS.fullmatch(words[1]):
             raise BadResponse("what answers there does not speak HTTP/1.1")
         self._version, self.status = words[0], int(words[1])
         if 100 <= self.status < 200:
@@ -117,7 +122,7 @@ class ResponseReader:
         elif self.status in (204, 304):
             self._finish()
         elif "content-length" in self.headers:
-            if not self.headers["content-length"].isdigit():
+            if not _LENGTH.fullmatch(self.headers["content-length"]):
                 raise BadResponse("the length of the answer is not a number")
             self._missing, self._state = int(self.headers["content-length"]), "length"
         else:
@@ -127,10 +132,10 @@ class ResponseReader:
         line = self._take_line()
         if line is None:
             return False
-        try:
-            size = int(line.split(b";", 1)[0].strip(), 16)
-        except ValueError:
-            raise BadResponse("a chunk of the answer has no size") from None
+        digits = line.split(b";", 1)[0].strip()
+        if not _CHUNK_SIZE.fullmatch(digits):
+            raise BadResponse("a chunk of the answer has no size")
+        size = int(digits, 16)
         self._missing, self._state = (size, "chunk") if size else (None, "trailer")
         return True
 
@@ -168,6 +173,8 @@ class EventReader:
     def __init__(self) -> None:
         self._line = bytearray()
         self._data: list[bytes] = []
+        # Of the event that is not whole yet, without the line that is not.
+        self._size = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The data of the events that *data* completes.
@@ -176,17 +183,23 @@ class EventReader:
         """
         events: list[bytes] = []
         self._line += data
-        if len(self._line) > _LARGEST_EVENT:
-            raise BadResponse("an event of the stream is too large")
         *whole, rest = bytes(self._line).split(b"\n")
         self._line = bytearray(rest)
         for line in whole:
+            self._check_size(len(line))
+            self._size += len(line)
             line = line[:-1] if line.endswith(b"\r") else line
             if not line:
+                self._size = 0
                 if self._data:
                     events.append(b"\n".join(self._data))
                     self._data = []
             elif line.startswith(b"data:"):
                 value = line[5:]
                 self._data.append(value[1:] if value.startswith(b" ") else value)
+        self._check_size(len(rest))
         return events
+
+    def _check_size(self, more: int) -> None:
+        if self._size + more > _LARGEST_EVENT:
+            raise BadResponse("an event of the stream is too large")

@@ -62,7 +62,7 @@ SIGNATURES: t.Tuple[Signature, ...] = tuple(
          "|To serve at least one request .* larger than the available KV cache memory.*)", "Memory did not suffice: {what}."),
         # Ports; who holds one is told by whoever knows the sockets.
         ("port", f"{LINE}, {EXCEPTION}", PORT,
-         r"^(?! ).*\[Errno 98\] (?:error while attempting to bind on address \((?P<where>[^)]*)\)|Address already in use)", _BOUND),
+         r"^(?! ).*\[Errno 98\] (?:error while attempting to bind on address \((?P<where>[^)]{0,200})\)|Address already in use)", _BOUND),
         ("inner port", f"{LINE}, {EXCEPTION}", PORT, r"^(?! ).*\b\w+ at (?P<where>\d+) is not available in \d+ seconds", _BOUND),
         ("port of llama.cpp", LINE, PORT, "^(?! ).*couldn't bind (?:HTTP server|to server) socket", _BOUND),
         # Rules about the arguments that the scheduler checks only after it has loaded the weights.
@@ -71,7 +71,7 @@ SIGNATURES: t.Tuple[Signature, ...] = tuple(
          "|unsupported with DFLASH|does not yet support DFLASH|Unknown speculative algorithm name", _UNFIT),
         # Weights, tokenizer and configuration.
         ("weights of llama.cpp", LINE, MODEL,
-         r"^[\d.]+ E \w.*?: (?P<what>.*?(?:error loading model|failed to load model|failed to open GGUF file|model loading error).*)",
+         r"^[\d.]+ E \w.{0,200}?: (?P<what>.*?(?:error loading model|failed to load model|failed to open GGUF file|model loading error).*)",
          "The model could not be loaded: {what}."),
         ("missing weights", EXCEPTION, MODEL,
          r"Cannot find any model weights|does not appear to have a file named|No such file or directory: '[^']*(?:config|tokenizer|model)",
@@ -80,7 +80,7 @@ SIGNATURES: t.Tuple[Signature, ...] = tuple(
          "Repo id must be in the form|is not a local folder and is not a valid model identifier|Incorrect path_or_model_id"
          r"|^[\w.]*(?:RepositoryNotFound|LocalEntryNotFound|EntryNotFound|GatedRepo|HFValidation|OfflineModeIsEnabled)\w*", _NO_MODEL),
         ("unknown architecture", EXCEPTION, MODEL,
-         "Unrecognized (?:model|configuration class)|Model architectures? .* (?:are|is) not supported", _NO_MODEL),
+         "Unrecognized (?:model|configuration class)|Model architectures? .{1,300} (?:are|is) not supported", _NO_MODEL),
         ("unreadable weights", EXCEPTION, MODEL,
          "[Ss]afetensor|Error while deserializing header|Can't load (?:the )?(?:tokenizer|config|model|image processor)", _NO_MODEL),
         ("while it loaded", FRAMES, MODEL, r"in (?:load_model|load_weights|_get_weights_iterator|get_tokenizer|get_config)\b", _NO_MODEL),
@@ -89,7 +89,7 @@ SIGNATURES: t.Tuple[Signature, ...] = tuple(
         ("rule", MAIN_FRAMES, BAD, 'File "[^"]*(?:server_args|arg_groups|argparse)', _UNFIT),
         # What a process meets when another one died first.
         ("consequence", EXCEPTION, "", r"^[\w.]*(?:BrokenPipeError|EOFError|ConnectionResetError|KeyboardInterrupt|SystemExit)", ""),
-        ("lost node", EXCEPTION, CRASH, r"\bgloo\b.*Connection (?:closed|reset) by peer \[(?P<what>[^\]]+)\]",
+        ("lost node", EXCEPTION, CRASH, r"\bgloo\b.{0,400}Connection (?:closed|reset) by peer \[(?P<what>[^\]]+)\]",
          "A scheduler on the node at {what} went away: the log of that node tells why."),
         ("ranks", f"{LINE}, {EXCEPTION}", CRASH, "DistBackendError: (?P<what>.*)|(?P<what2>NCCL error in: .*)", _LOST),
         ("collective", f"{LINE}, {EXCEPTION}", CRASH, "(?P<what>Watchdog caught collective operation timeout)", _LOST),
@@ -101,7 +101,7 @@ SIGNATURES: t.Tuple[Signature, ...] = tuple(
          "The scheduler of rank {what} died while it started, with exit code {code}{signal}."),
         ("node", LINE, CRASH, r"Scheduler or DataParallelController (?P<what>\d+) terminated with (?P<code>-?[1-9]\d*)",
          "The scheduler process {what} ended with exit code {code}{signal}."),
-        ("watchdog", LINE, CRASH, r"(?:(?P<what>[A-Za-z]\w*) )?[Ww]atchdog timeout \(",
+        ("watchdog", LINE, CRASH, r"(?:(?<!\w)(?P<what>[A-Za-z]\w*) )?[Ww]atchdog timeout \(",
          "The {what} watchdog found a batch that never ended."),
         ("warm-up", LINE, CRASH, r"Initialization failed\. warmup error:", "The server's own warm-up request failed."),
         ("abort", LINE, CRASH, "(?P<what>Fatal Python error: .*|terminate called after throwing .*)", "The server crashed: {what}."),
@@ -173,5 +173,6 @@ def _usage_fields(rest: str, invalid: bool) -> dict[str, str]:
 
 
 def short(text: str, length: int = 240) -> str:
+    """*text* on one line and cut between words: who masks it later does not know half a secret."""
     text = " ".join(text.split()).rstrip(".")
-    return text if len(text) <= length else text[: length - 3].rstrip(" .") + " (…)"
+    return text if len(text) <= length else text[: text.rfind(" ", 0, length - 3) + 1].rstrip(" .") + " (…)"

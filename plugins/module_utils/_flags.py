@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import math
 import re
 import typing as t
 import zlib
@@ -329,7 +330,8 @@ def _typed(value: str, kind: str) -> t.Any:
     try:
         if kind == "int":
             return int(value)
-        if kind == "float":
+        # What is not finite equals not even itself, or is nothing that JSON has.
+        if kind == "float" and math.isfinite(float(value)):
             return float(value)
     except ValueError:
         pass

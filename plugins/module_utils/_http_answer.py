@@ -13,10 +13,16 @@ from dataclasses import dataclass, field
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 _LONGEST_NUMBER = 400
-# Half characters: Python makes text of them that cannot be encoded again, and Ansible refuses the whole answer of a module.
-_HALVES = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+# No answer of these servers is nested as deeply; whoever walks a value needs some of Python's stack for each level.
+_DEEPEST = 100
+# As much of a body as is masked before it is cut: half a key is not known to be one.
+_MOST_MASKED = 1024 * 1024
+# Each escape from left to right, since a backslash may be escaped itself; whole pairs of half characters are one.
+_ESCAPE = re.compile(
+    r"\\(?:u(?P<first>[dD][89abAB][0-9a-fA-F]{2})(?P<second>\\u[dD][c-fC-F][0-9a-fA-F]{2})?|u(?P<lone>[dD][c-fC-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
 )
+_HALF = re.compile(r"\\u[dD]")
 
 
 class HttpError(Exception):
@@ -75,7 +81,7 @@ class Answer:
 
     def text(self, limit: int = 2000) -> str:
         """The body for people: decoded, masked, cut."""
-        return self.mask.text(self.body[: 4 * limit].decode("utf-8", "replace"))[:limit]
+        return self.mask.text(self.body[:_MOST_MASKED].decode("utf-8", "replace"))[:limit]
 
     def json(self) -> t.Any:
         """The decoded body, as sent (not masked). Raises HttpError C(bad_answer) where it is not JSON."""
@@ -92,10 +98,31 @@ def decoded(text: str) -> t.Any:
 
     Old releases of Python need minutes for the value of a number with a million digits.
     """
+    # Python makes text of half characters that cannot be encoded again, and Ansible refuses a module's whole answer.
+    text = _ESCAPE.sub(_whole, text) if _HALF.search(text) else text
     try:
-        return json.loads(_HALVES.sub(r"\\ufffd", text), parse_int=_integer)
+        value = json.loads(text, parse_int=_integer)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    if text.count("[") + text.count("{") > _DEEPEST and not _is_flat(value):
+        raise ValueError("it is nested too deeply")
+    return value
+
+
+def _whole(match: t.Match[str]) -> str:
+    half = match.group("lone") or (match.group("first") and not match.group("second"))
+    return r"\ufffd" if half else match.group()
+
+
+def _is_flat(value: t.Any) -> bool:
+    """Whether *value* is nested no deeper than it may be; level by level, which needs no stack."""
+    level = [value]
+    for dummy in range(_DEEPEST):
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list))]
+        level = [one for values in inner for one in values]
+        if not level:
+            return True
+    return False
 
 
 def _integer(digits: str) -> int:

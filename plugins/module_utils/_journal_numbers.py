@@ -18,6 +18,7 @@ _HEADER = re.compile(
     r"^(file id|machine id|sequential number id|head sequential number|tail sequential number|entry objects): (\w+)",
     re.IGNORECASE | re.MULTILINE,
 )
+_NUMBER = re.compile(r"[0-9]{1,19}")
 _COUNTS = ("head sequential number", "tail sequential number", "entry objects")
 
 
@@ -45,10 +46,10 @@ def _are_counted(text: str, start: Place, own: Place) -> bool:
             header = files[value] = {}
         header[key.lower()] = value
     since = [
-        (header["machine id"], header["sequential number id"], *map(int, numbers))
+        (header.get("machine id", ""), header.get("sequential number id", ""), *map(int, numbers))
         for header in files.values()
         for numbers in [[header.get(key, "") for key in _COUNTS]]
-        if all(word.isdigit() for word in numbers) and int(numbers[1]) >= min(start.number, own.number)
+        if all(map(_NUMBER.fullmatch, numbers)) and int(numbers[1]) >= min(start.number, own.number)
     ]
     if not {start.file, own.file} <= {entry[1] for entry in since} or len({entry[0] for entry in since}) > 1:
         return False

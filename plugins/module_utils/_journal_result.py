@@ -39,6 +39,8 @@ EMPTY: dict[str, t.Any] = {
     "unattributed": 0,
     "unattributed_lines": [],
 }
+# The end of the year 9999.
+_LAST_MOMENT_US = 253_402_300_800_000_000
 
 
 def compose(
@@ -128,7 +130,8 @@ def _small(value: t.Any, length: int) -> t.Any:
 
 
 def _utc(microseconds: int) -> t.Optional[str]:
-    if not microseconds:
+    # What no clock shows: a row may hold any number.
+    if not 0 < microseconds < _LAST_MOMENT_US:
         return None
     moment = datetime.datetime.fromtimestamp(microseconds / 1_000_000, tz=datetime.timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -55,8 +55,10 @@ class RowParser:
         for line in lines:
             name, is_text, value = line.partition("=")
             if is_text and self._bytes is None and not self._lost and len(line) < longest and line[0] != "{":
-                row = self._row
-                row[name] = value if name not in row else [row[name], value]
+                if name in self._row:
+                    self._add(name, value)
+                else:
+                    self._row[name] = value
             elif self._feed_other(line):
                 return True
         return False
@@ -91,16 +93,25 @@ class RowParser:
         if len(raw) < 8 + size:
             raw += b"\n"
             return None
-        value: t.Any = bytes(raw[8 : 8 + size])
-        self._row[self._name] = value if self._name not in self._row else [self._row[self._name], value]
+        self._add(self._name, bytes(raw[8 : 8 + size]))
         self._bytes = None
         return None
+
+    def _add(self, name: str, value: t.Any) -> None:
+        """A field may be there a thousand times: one list, and not one in the other."""
+        known = self._row.get(name)
+        if name not in self._row:
+            self._row[name] = value
+        elif isinstance(known, list):
+            known.append(value)
+        else:
+            self._row[name] = [known, value]
 
 
 def _json_row(text: str) -> dict[str, t.Any]:
     try:
         return json.JSONDecoder().raw_decode(text)[0]
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"MESSAGE": None}
 
 
@@ -108,7 +119,7 @@ def number(row: dict[str, t.Any], field: str, default: int = 0) -> int:
     """*field* of *row* as a number; *default* where it is absent or something else."""
     try:
         return int(row[field])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return default
 
 
@@ -132,7 +143,9 @@ def message_bytes(value: t.Any) -> t.Optional[bytes]:
             return bytes(value)
         except ValueError:
             return None
-    parts = [part for part in (message_bytes(item) for item in value) if part is not None]
+    # No field is a list of lists of lists.
+    flat = [item for item in value if not (isinstance(item, list) and any(isinstance(one, list) for one in item))]
+    parts = [part for part in map(message_bytes, flat) if part is not None]
     return b"\n".join(parts) if parts else None
 
 
@@ -199,7 +212,7 @@ def _line(text: str, row: dict[str, t.Any], source: str) -> Line:
         # What journalctl prints of each row, unlike what others wrote into one.
         stamp, monotonic = int(row["__REALTIME_TIMESTAMP"]), int(row["__MONOTONIC_TIMESTAMP"])
         return Line(text, stamp, source, row["__CURSOR"], monotonic, str(row["_PID"]))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         cursor, pid = row.get("__CURSOR"), row.get("_PID")
         stamp, monotonic = number(row, "__REALTIME_TIMESTAMP"), number(row, "__MONOTONIC_TIMESTAMP")
         return Line(text, stamp, source, str(cursor or ""), monotonic, str(pid or ""))

@@ -115,11 +115,12 @@ def _from_script(argv: t.Sequence[str], text: str, variables: t.Mapping[str, str
 
 
 def _from_command(command: Command) -> Launch:
-    words = command.words
-    while words and words[0] in ("exec", "nohup", "command"):
-        words = words[1:]
-        if words[:1] == ["-a"]:
-            words = words[2:]
+    begin = 0
+    while command.words[begin : begin + 1] in (["exec"], ["nohup"], ["command"]):
+        begin += 1
+        if command.words[begin : begin + 1] == ["-a"]:
+            begin += 2
+    words = command.words[begin:]
     return _from_words(words)._replace(clear=command.clear) if words else Launch()
 
 
@@ -188,7 +189,7 @@ def _with_env(launch: Launch, words: list[str]) -> Launch:
             environment[name] = value
         elif word.startswith("-"):
             remarks.append(f"The option '{word}' of env is left out.")
-        else:
+        elif os.path.basename(word) != "env":
             break
         index += 1
     launch = launch._replace(

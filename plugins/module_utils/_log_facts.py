@@ -26,12 +26,12 @@ _STAGES: tuple[tuple[t.Pattern[str], str], ...] = tuple(
     for pattern, stage in (
         (r"server_args=|loading model '", "arguments accepted"),
         (r"Init (?:torch distributed|parallel) (?:begin|ends)", "ranks connecting"),
-        (r"Load weight begin|[Ll]oading [\w ]*shards", "loading weights"),
+        (r"Load weight begin|[Ll]oading [\w ]{0,80}shards", "loading weights"),
         (r"Load weight end", "weights loaded"),
         (r"KV Cache is allocated|Memory pool end", "memory allocated"),
         (_DRAFT_RUNNER.pattern, "draft runner made"),
-        (r"Capturing batches|Capture [\w ]*graph begin|Compiling num tokens", "capturing graphs"),
-        (r"Capture [\w ]*graph end", "graphs captured"),
+        (r"Capturing batches|Capture [\w ]{0,80}graph begin|Compiling num tokens", "capturing graphs"),
+        (r"Capture [\w ]{0,80}graph end", "graphs captured"),
         (r"max_total_num_tokens=", "engine ready"),
         (r"Application startup complete|model loaded$", "binding the port"),
         (r"Uvicorn running on|listening on http", "listening"),
@@ -46,7 +46,8 @@ _NOISE = re.compile(
     r"|above exception was the direct cause|handling of the above exception|^usage: |security: no API key"
 )
 _BAR = re.compile(r"\|[\s#▏▎▍▌▋▊▉█]*\|")
-_RATE = re.compile(r" ?\[[\d:?]+<[^\]]*\]")
+_RATE = re.compile(r" ?\[[\d:?]{1,20}<[^\]]{0,80}\]")
+_LONGEST_SHOWN = 160
 
 
 def draft_runner(lines: t.Iterable[t.Union[Line, str]]) -> t.Optional[dict[str, t.Any]]:
@@ -94,5 +95,6 @@ def last_telling(lines: t.Sequence[t.Union[Line, str]]) -> str:
 
 
 def _shown(text: str) -> str:
-    plain = _RATE.sub("", _BAR.sub("|", message_of(text)))
-    return " ".join(plain.split())[:160]
+    plain = " ".join(_RATE.sub("", _BAR.sub("|", message_of(text))).split())
+    # Between words: who masks it later does not know half a secret.
+    return plain if len(plain) <= _LONGEST_SHOWN else plain[: plain.rfind(" ", 0, _LONGEST_SHOWN) + 1].rstrip()

@@ -30,7 +30,7 @@ _FIELD = re.compile(
 # By the words of their names, as the environment of a process has them.
 _VARIABLE = re.compile(r"""(?P<lead>\b(?P<name>[A-Z_][A-Z0-9_]*)=)(?P<value>'[^']*'|"(?:\\.|[^"\\])*"|[^\s;&|'",]+)""")
 _HEADER = re.compile(
-    r"""(?P<lead>\b(?:(?:proxy-)?authorization|x-[a-z-]*(?:key|token)|api-key|(?:set-)?cookie)["']?[ ]?[:=][ ]?["']?"""
+    r"""(?P<lead>\b(?:(?:proxy-)?authorization|(?<![\w-])x-[a-z-]*(?:key|token)|api-key|(?:set-)?cookie)["']?[ ]?[:=][ ]?["']?"""
     r"""(?:(?:basic|bearer|token)[ ]+)?)(?P<value>[^\s"',]+)""",
     re.IGNORECASE,
 )

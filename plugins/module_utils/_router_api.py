@@ -60,7 +60,9 @@ def without_rank(url: str) -> str:
 def plain_url(url: str) -> str:
     """*url* as the router must be given it: it puts paths behind it as it is, and knows the scheme in small letters only."""
     parts = urlsplit(url.strip())
-    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), re.sub(r"(/v1)?/*$", "", parts.path), "", ""))
+    path = parts.path.rstrip("/")
+    path = path[: -len("/v1")] if path.endswith("/v1") else path
+    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), path, "", ""))
 
 
 class RouterApi:

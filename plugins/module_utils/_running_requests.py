@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._metrics_text import metric_sums
@@ -26,13 +27,18 @@ def of_get_load(answer: t.Any) -> t.Optional[int]:
 def of_metrics(text: str) -> t.Optional[int]:
     """From ``/metrics``, which needs no key and is there with ``--enable-metrics`` only."""
     sums = metric_sums(text)
-    return int(sum(sums.get(name, 0) for name in _GAUGES)) if _GAUGES[0] in sums else None
+    told = [name for name in _GAUGES if name in sums]
+    # One that is there and no number may hide requests.
+    hidden = any(re.search(rf"^{name}\b", text, re.MULTILINE) for name in _GAUGES if name not in sums)
+    if hidden or _GAUGES[0] not in told or any(sums[name] < 0 for name in told):
+        return None
+    return int(sum(sums[name] for name in told))
 
 
 def _sum(entries: t.Any, names: tuple[str, ...]) -> t.Optional[int]:
     if not isinstance(entries, list) or not entries:
         return None
-    numbers = [entry.get(name) for entry in entries if isinstance(entry, dict) for name in names]
-    if any(isinstance(number, bool) or not isinstance(number, int) for number in numbers):
+    numbers = [entry.get(name) if isinstance(entry, dict) else None for entry in entries for name in names]
+    if any(isinstance(number, bool) or not isinstance(number, int) or number < 0 for number in numbers):
         return None
-    return sum(numbers) if numbers else None
+    return sum(numbers)

@@ -25,8 +25,11 @@ _KEY_NAMES = (
 # As Python prints them (api_key='x', 'api_key': 'x'), as JSON has them, and as a command line has them.
 _ECHOED = (
     re.compile(
-        r"""(?P<lead>["']?\b%s["']?\s*[=:]\s*)(?P<quote>["'])(?P<value>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"""
-        % _KEY_NAMES
+        # Where the quote stays open, the line was cut: the value is half a secret. No character fits in two ways: a search
+        # could try them all.
+        r"""(?P<lead>["']?\b%s["']?\s*[=:]\s*)(?P<quote>["'])(?P<value>(?:\\.|(?!(?P=quote))[^\\\n])*)(?:(?P=quote)|\\?$)"""
+        % _KEY_NAMES,
+        re.MULTILINE,
     ),
     re.compile(r"""(?P<lead>--%s[= ])(?P<value>[^\s"']+)""" % _KEY_NAMES),
     re.compile(r"""(?P<lead>\b[Bb]earer\s+)(?P<value>[^\s"',;]+)"""),

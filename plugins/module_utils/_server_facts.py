@@ -94,9 +94,10 @@ def server_facts(ask: Ask, from_argv: t.Callable[[t.Optional[str]], dict[str, t.
     """
     info, models = ask("/server_info"), ask("/v1/models")
     info = info if isinstance(info, dict) else {}
-    version = info.get("version")
+    version = info.get("version") if isinstance(info.get("version"), str) else None
     arguments = resolved_arguments(info, version) if info else from_argv(version)
-    states = [s for s in info.get("internal_states") or [] if isinstance(s, dict)]
+    states = info.get("internal_states")
+    states = [s for s in states if isinstance(s, dict)] if isinstance(states, list) else []
     facts = {
         "reachable": bool(info or models),
         "version": version,
@@ -121,10 +122,13 @@ def server_facts(ask: Ask, from_argv: t.Callable[[t.Optional[str]], dict[str, t.
     return mask.value(facts)
 
 
-def resolved_arguments(info: t.Mapping[str, t.Any], version: t.Optional[str]) -> dict[str, t.Any]:
-    """The arguments in an answer of ``/server_info``, each under the name that the newest release gives it."""
+def resolved_arguments(info: t.Mapping[str, t.Any], version: t.Any) -> dict[str, t.Any]:
+    """The arguments in an answer of ``/server_info``, each under the name that the newest release gives it.
+
+    :arg version: what the same answer says of it, which may be anything.
+    """
     try:
-        table = table_of(version)
+        table = table_of(version if isinstance(version, str) else None)
     except ValueError:
         table = table_of(None)
     found: dict[str, t.Any] = {}
@@ -187,7 +191,7 @@ def conflicts(
         windows["server"] = server["speculation"]["draft_window_size"]
     if runner is not None and "draft_window_size" in runner:
         windows["journal"] = runner["draft_window_size"]
-    if len(set(windows.values())) > 1:
+    if any(window != argument_window for window in windows.values()):
         found.append(_conflict("draft_window", windows, "the draft window differs between its sources"))
     trained = drafter.get("trained_window") if drafter else None
     running = windows.get("journal", windows.get("server", argument_window))
@@ -201,7 +205,7 @@ def conflicts(
         )
     trained_block = drafter.get("block_size") if drafter else None
     block = (runner or {}).get("block_size")
-    if trained_block is not None and block is not None and block > trained_block:
+    if trained_block is not None and isinstance(block, int) and block > trained_block:
         found.append(
             _conflict(
                 "block_size",

@@ -74,10 +74,9 @@ def parse_help(text: str) -> list[Flag]:
     """The options of an argparse help text (the forms of Python 3.9 to 3.14)."""
     found: list[Flag] = []
     for line in text.splitlines():
-        match = re.match(r" {2}(-\S.*?)(?: {2,}\S.*)?$", line)
-        if not match or not re.match(r"(?:-\w, )?--|--", match.group(1)):
-            continue
-        flag = _parse_invocation(match.group(1))
+        # Two blanks stand before an option and before what it means.
+        invocation = line[2:].partition("  ")[0] if line.startswith("  ") else ""
+        flag = _parse_invocation(invocation) if re.match(r"(?:-\w, )?--\S", invocation) else None
         if flag is not None:
             found.append(flag)
     return found
@@ -85,7 +84,7 @@ def parse_help(text: str) -> list[Flag]:
 
 def _parse_invocation(text: str) -> t.Optional[Flag]:
     """One invocation: ``--a X, --b X``, ``--a, --b X`` or ``--a, --no-a``."""
-    words = re.findall(r"(?<![\w-])--[A-Za-z0-9][\w-]*", re.sub(r"\{[^}]*\}", "", text))
+    words = re.findall(r"(?<![\w-])--[A-Za-z0-9][\w-]*", re.sub(r"\{[^{}]*\}", "", text))
     if not words:
         return None
     # What follows the last spelling is the metavar; each spelling has the same.
@@ -97,7 +96,9 @@ def _parse_invocation(text: str) -> t.Optional[Flag]:
     choices = re.match(r"\[?\{([^}]*)\}", metavar)
     name = re.match(r"\[?([A-Z][A-Z0-9_]*)", metavar)
     dest = name.group(1).lower() if name and not choices else plain
-    nargs = "+" if re.search(r"\S \[.* \.\.\.\]$", metavar) else "*" if metavar.endswith("...]") else ""
+    nargs = "*" if metavar.endswith("...]") else ""
+    if metavar.endswith(" ...]") and re.search(r"\S \[", metavar[: -len(" ...]")]):
+        nargs = "+"
     return Flag(
         words[0], dest, VALUE, "", nargs, tuple(choices.group(1).split(",")) if choices else None, tuple(words[1:])
     )

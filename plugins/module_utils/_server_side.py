@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._acceptance import Counters
+from ansible_collections.llmops.sglang.plugins.module_utils._http_answer import decoded as value_of
 from ansible_collections.llmops.sglang.plugins.module_utils._load_connection import Endpoint, ExchangeError, ask
 from ansible_collections.llmops.sglang.plugins.module_utils._metrics_text import metric_sums
 from ansible_collections.llmops.sglang.plugins.module_utils._running_requests import of_get_load, of_loads, of_metrics
@@ -92,7 +92,7 @@ class ServerSide:
 
 def _decoded(body: bytes) -> t.Any:
     try:
-        return json.loads(body)
+        return value_of(body.decode("utf-8"))
     except ValueError:
         return None
 

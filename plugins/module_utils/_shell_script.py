@@ -11,6 +11,8 @@ import typing as t
 _OPERATORS = ";&|()\n"
 _KEYWORDS = frozenset(("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "{"))
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)(?::?-([^}$`]*))?\}|([A-Za-z_]\w*))")
+# What values put into words, in all: variables made of each other many times over would fill the memory.
+_MOST_EXPANDED = 1024 * 1024
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
@@ -34,8 +36,10 @@ class Script:
         self.commands: list[Command] = []
         self._text, self._index = text.replace("\\\n", ""), 0
         self._words: list[str] = []
-        self._word: t.Optional[str] = None
+        # In pieces: a text that grows by one character at a time is copied each time.
+        self._word: t.Optional[list[str]] = None
         self._clear = True
+        self._room = _MOST_EXPANDED
         self._read()
 
     def _read(self) -> None:
@@ -101,8 +105,10 @@ class Script:
         name = match.group(1) or match.group(3)
         self._index = match.end()
         value = self.variables.get(name) or match.group(2) or ""
-        if name not in self.variables and match.group(2) is None:
+        if (name not in self.variables and match.group(2) is None) or len(value) > self._room:
             self._clear = False
+        value = value if len(value) <= self._room else ""
+        self._room -= len(value)
         if not split:
             self._add(value)
             return
@@ -118,31 +124,38 @@ class Script:
 
     def _redirect(self) -> None:
         """Leave out ``2>&1``, ``>>file`` and their like."""
-        if self._word is not None and self._word.isdigit():
+        if self._word is not None and "".join(self._word).isdigit():
             self._word = None
         self._end_word()
         match = re.compile(r"[<>]+(?:&\d?-?|\s*[^\s;&|]+)?").match(self._text, self._index)
         self._index = match.end() if match else self._index + 1
 
     def _add(self, text: str) -> None:
-        self._word = (self._word or "") + text
+        if self._word is None:
+            self._word = []
+        self._word.append(text)
 
     def _end_word(self) -> None:
         if self._word is not None:
-            self._words.append(self._word)
+            self._words.append("".join(self._word))
         self._word = None
 
     def _end_command(self, operator: str) -> None:
         self._end_word()
         self._index += len(operator)
         words, self._words = self._words, []
-        assigned = {}
-        while words and _ASSIGNMENT.fullmatch(words[0]):
-            name, value = t.cast("t.Match[str]", _ASSIGNMENT.fullmatch(words.pop(0))).groups()
-            assigned[name] = value
-        while words and words[0] in _KEYWORDS:
-            words.pop(0)
+        assigned: dict[str, str] = {}
+        begin = 0
+        for word in words:
+            match = _ASSIGNMENT.fullmatch(word)
+            if not match:
+                break
+            assigned[match.group(1)] = match.group(2)
+            begin += 1
+        while begin < len(words) and words[begin] in _KEYWORDS:
+            begin += 1
             self._clear = False
+        words = words[begin:]
         if not words:
             self.variables.update(assigned)
             self.exported.update({k: v for k, v in assigned.items() if k in self.exported})

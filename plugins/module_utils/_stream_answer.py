@@ -12,6 +12,9 @@ import typing as t
 # spec_accept_token_num is left out: whether it holds the bonus token differs between releases.
 _CORRECT_DRAFTS = ("spec_num_correct_drafts", "spec_accepted_drafts")
 _PROPOSED_DRAFTS = ("spec_num_proposed_drafts", "spec_proposed_drafts")
+# More tokens than any answer has: what is larger cannot be counted with.
+_MOST = 10**15
+_LONGEST_TOLD = 300
 _TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "tool_calls")
 
 
@@ -49,7 +52,7 @@ class StreamAnswer:
             return
         try:
             event = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             self.error = self.error or f"an event is not JSON: {data[:80]!r}"
             return
         if not isinstance(event, dict):
@@ -74,7 +77,7 @@ class StreamAnswer:
         reason = meta.get("finish_reason")
         self._finish(reason.get("type") if isinstance(reason, dict) else reason)
         if isinstance(reason, dict) and reason.get("type") == "abort":
-            self.error = self.error or f"the server aborted the request: {reason.get('message')}"
+            self.error = self.error or f"the server aborted the request: {_told(reason.get('message'))}"
         running = self._take_usage(meta)
         self._take_speculation(meta)
         self._take_token(now, running, grew, content=grew)
@@ -89,7 +92,8 @@ class StreamAnswer:
             self._finish(choice.get("finish_reason"))
             delta = choice.get("delta")
             texts = [delta.get(key) for key in _TEXT_FIELDS] if isinstance(delta, dict) else [choice.get("text")]
-            self._take_token(now, running, any(texts), content=bool(texts[0]))
+            grew = [bool(text) and isinstance(text, (str, list)) for text in texts]
+            self._take_token(now, running, any(grew), content=grew[0])
 
     def _take_extension(self, extension: t.Any) -> None:
         if isinstance(extension, dict):
@@ -162,7 +166,7 @@ def _choices(event: dict[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def _count(value: t.Any, default: t.Optional[int]) -> t.Optional[int]:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST else default
 
 
 def _error_text(event: dict[str, t.Any]) -> t.Optional[str]:
@@ -171,5 +175,14 @@ def _error_text(event: dict[str, t.Any]) -> t.Optional[str]:
     if error is None and event.get("object") != "error":
         return None
     if isinstance(error, dict):
-        return str(error.get("message") or error)[:300]
-    return str(error or event.get("message") or event)[:300]
+        return _told(error.get("message") or error)
+    return _told(error or event.get("message") or event)
+
+
+def _told(value: t.Any) -> str:
+    """*value* as a short text that UTF-8 can carry."""
+    try:
+        text = value if isinstance(value, str) else str(value)
+    except RecursionError:
+        text = "it is nested too deeply"
+    return text[:_LONGEST_TOLD].encode("utf-8", "replace").decode("utf-8")

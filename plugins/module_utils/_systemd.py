@@ -56,6 +56,7 @@ _PROPERTIES = [
 _EXECUTED_ANEW = re.compile(
     "Transport endpoint is not connected|disconnected from message bus|Connection reset by peer|Broken pipe"
 )
+_NUMBER = re.compile("[0-9]{1,19}")
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -129,7 +130,8 @@ class UnitState:
 
     @property
     def environment_files(self) -> list[str]:
-        return re.findall(r"(\S.*?) \(ignore_errors=(?:yes|no)\)", self.properties.get("EnvironmentFiles", ""))
+        *found, dummy = re.split(r" \(ignore_errors=(?:yes|no)\)", self.properties.get("EnvironmentFiles", ""))
+        return [path for path in (text.rpartition("\n")[2].strip() for text in found) if path]
 
     @property
     def exists(self) -> bool:
@@ -143,7 +145,7 @@ class UnitState:
 
     def _number(self, name: str) -> int:
         value = self.properties.get(name, "")
-        return int(value) if value.isdigit() else 0
+        return int(value) if _NUMBER.fullmatch(value) else 0
 
 
 class Manager:
@@ -210,7 +212,7 @@ class Manager:
             dummy, out, dummy2 = self.systemctl(
                 verb, "--type=service", "--no-legend", "--no-pager", "--plain", *flags, check=False
             )
-            names.update(line.split()[0] for line in out.splitlines() if line.strip())
+            names.update(line.split()[0] for line in out.split("\n") if line.strip())
         return sorted(names)
 
     def no_such_unit(self, state: UnitState) -> Failure:
@@ -236,7 +238,7 @@ class Manager:
         tokens = self._property_tokens(name, "ExecStart")
         if tokens is not None:
             # a(sasb...): how many commands, the path, how many words, the words.
-            count = int(tokens[2]) if len(tokens) > 2 else 0
+            count = int(tokens[2]) if len(tokens) > 2 and _NUMBER.fullmatch(tokens[2]) else 0
             words = tokens[3 : 3 + count]
             if any("$" in word for word in words):
                 # a(sasas...): the same, and the flags after the words.
@@ -244,8 +246,9 @@ class Manager:
                 return _doubled(words) if "no-env-expand" in flags else words
             return words
         state = self.show(name)
-        match = re.search(r"argv\[\]=(.*?) ; ignore_errors=", state.properties.get("ExecStart", ""))
-        return _words_shown(match.group(1), state) if match else []
+        rest = state.properties.get("ExecStart", "").partition("argv[]=")[2]
+        shown, end, dummy = rest.partition(" ; ignore_errors=")
+        return _words_shown(shown, state) if end else []
 
     def environment(self, name: str) -> dict[str, str]:
         """The unit's ``Environment=`` as systemd holds it, without what its environment files add."""
@@ -291,7 +294,8 @@ def plain_invocation_id(text: t.Optional[str]) -> str:
 def parse_properties(text: str) -> dict[str, str]:
     """``systemctl show`` as a mapping; the values of a repeated property are joined by line breaks."""
     properties: dict[str, str] = {}
-    for line in text.splitlines():
+    # Not splitlines(): a value may hold other characters that Python takes for line ends.
+    for line in text.split("\n"):
         key, sep, value = line.partition("=")
         if sep:
             properties[key] = f"{properties[key]}\n{value}" if key in properties else value
@@ -343,15 +347,13 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 def _unescape(text: str) -> str:
     def one(match: t.Match[str]) -> str:
         word = match.group(1)
-        if word[0] == "x":
-            return chr(int(word[1:], 16))
-        if word[0].isdigit():
-            return chr(int(word, 8))
+        if len(word) == 3:
+            return chr(int(word[1:], 16) if word[0] == "x" else int(word, 8))
         return _ESCAPES.get(word, word)
 
     # Bytes above 127 come as octal escapes; the text itself may hold UTF-8 as well.
     raw = text.encode("utf-8", "surrogateescape").decode("latin-1")
-    plain = re.sub(r"\\([0-7]{3}|x[0-9a-fA-F]{2}|.)", one, raw, flags=re.DOTALL)
+    plain = re.sub(r"\\([0-3][0-7]{2}|x[0-9a-fA-F]{2}|.)", one, raw, flags=re.DOTALL)
     return plain.encode("latin-1").decode("utf-8", "surrogateescape")
 
 

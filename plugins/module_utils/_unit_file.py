@@ -132,9 +132,9 @@ def _service_defaults(plan: UnitPlan) -> dict[str, list[str]]:
 def _service(plan: UnitPlan) -> dict[str, list[str]]:
     own = {
         "Type": ["exec" if plan.systemd >= 240 else "simple"] if plan.style == "unit" else [],
-        "User": [plan.user] if plan.user else [],
-        "Group": [plan.group] if plan.group else [],
-        "WorkingDirectory": [plan.working_directory.replace("%", "%%")] if plan.working_directory else [],
+        "User": [_whole(plan.user, "The option 'user'")] if plan.user else [],
+        "Group": [_whole(plan.group, "The option 'group'")] if plan.group else [],
+        "WorkingDirectory": [_working_directory(plan)] if plan.working_directory else [],
         "Environment": [environment_word(k, v) for k, v in sorted(_environment(plan).items())],
         "EnvironmentFile": [plan.environment_file.replace("%", "%%")] if plan.environment_file else [],
         "LoadCredential": [plan.credential.replace("%", "%%")] if plan.credential else [],
@@ -149,6 +149,10 @@ def _service(plan: UnitPlan) -> dict[str, list[str]]:
     fingerprint = hashlib.sha256("\n".join(inherited).encode("utf-8")).hexdigest()
     settings["Environment"] = [*settings.get("Environment", []), f"{UNIT_FINGERPRINT}={fingerprint}"]
     return settings
+
+
+def _working_directory(plan: UnitPlan) -> str:
+    return _whole(plan.working_directory.replace("%", "%%"), "The option 'working_directory'")
 
 
 def _environment(plan: UnitPlan) -> dict[str, str]:
@@ -203,14 +207,21 @@ def _setting_values(section: str, key: str, value: t.Any) -> list[str]:
                 "unit_invalid", f"The setting '{key}' for [{section}] takes a value or a list of values: correct it."
             )
         text = {True: "yes", False: "no"}[one] if isinstance(one, bool) else str(one)
-        check_text(text, f"The setting '{key}' for [{section}]")
-        if text.endswith("\\"):
-            raise Failure(
-                "unit_invalid",
-                f"The setting '{key}' for [{section}] ends with a backslash, which joins lines: take it off.",
-            )
-        texts.append(text)
+        texts.append(_whole(text, f"The setting '{key}' for [{section}]"))
     return texts
+
+
+def _whole(text: str, what: str) -> str:
+    """*text* where it can be the rest of a line.
+
+    :raises Failure: ``unit_invalid``.
+    """
+    check_text(text, what)
+    if "\r" in text:
+        raise Failure("unit_invalid", f"{what} holds a carriage return, which ends a line to systemd: take it out.")
+    if text.endswith("\\"):
+        raise Failure("unit_invalid", f"{what} ends with a backslash, which joins lines: take it off.")
+    return text
 
 
 def _lines(settings: t.Mapping[str, list[str]]) -> list[str]:

@@ -11,6 +11,9 @@ import typing as t
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./{}\[\]()*?!<>|&^~-][A-Za-z0-9_@%+=:,./{}\[\]()*?!<>|&^~#-]*")
+# systemd ends a line at either, and takes the two together for one end.
+_LINE_END = re.compile(r"\r\n|\n\r|[\r\n]")
+_SPACE = " \t"
 _C_ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "s": 32, "\\": 92, '"': 34, "'": 39}
 
 
@@ -76,21 +79,22 @@ def environment_file_line(name: str, value: str) -> str:
 def parse_unit(text: str) -> list[tuple[str, str, str]]:
     """The settings of a unit file in order, as section, key and raw value; continuation lines are joined."""
     settings: list[tuple[str, str, str]] = []
-    section, joined = "", ""
-    for line in text.split("\n"):
-        stripped = line.strip(" \t\r")
-        if stripped.startswith(("#", ";")) or (not stripped and not joined):
+    section = ""
+    begun: list[str] = []
+    for line in _LINE_END.split(text):
+        stripped = line.strip(_SPACE)
+        if stripped.startswith(("#", ";")) or (not stripped and not begun):
             continue
-        joined += line.lstrip() if not joined else line
-        if joined.endswith("\\"):
-            joined = joined[:-1] + " "
+        if line.endswith("\\"):
+            begun.append(line[:-1])
             continue
-        entry, joined = joined.strip(), ""
+        entry = " ".join([*begun, line]).strip(_SPACE)
+        begun = []
         if entry.startswith("[") and entry.endswith("]"):
             section = entry[1:-1]
         elif "=" in entry:
             key, dummy, value = entry.partition("=")
-            settings.append((section, key.strip(), value.strip()))
+            settings.append((section, key.strip(_SPACE), value.strip(_SPACE)))
     return settings
 
 
@@ -98,8 +102,12 @@ def setting(settings: t.Iterable[tuple[str, str, str]], section: str, key: str) 
     """The raw values of one key; an empty assignment drops those before it, as systemd does for lists."""
     values: list[str] = []
     for one, name, value in settings:
-        if (one, name) == (section, key):
-            values = [*values, value] if value else []
+        if (one, name) != (section, key):
+            continue
+        if value:
+            values.append(value)
+        else:
+            values.clear()
     return values
 
 
@@ -125,7 +133,8 @@ def split_words(text: str) -> list[str]:
         elif not quoted and char in b"\"'":
             quoted, word = char, (word if word is not None else bytearray())
         elif not quoted and char in b" \t\r\n":
-            words, word = [*words, *([bytes(word)] if word is not None else [])], None
+            words.extend([bytes(word)] if word is not None else [])
+            word = None
         else:
             word = word if word is not None else bytearray()
             word.append(char)
@@ -146,8 +155,11 @@ def _unescaped(data: bytes, index: int) -> tuple[bytes, int]:
         valid = "01234567" if base == 8 else "0123456789abcdefABCDEF"
         if (not lead or char == lead) and len(digits) == width and all(d in valid for d in digits):
             number = int(digits, base)
-            return (bytes([number & 255]) if lead in ("x", "") else chr(number).encode("utf-8")), start + width
-    # systemd keeps the backslash of an escape that it does not know.
+            if lead in ("x", "") and 0 < number < 256:
+                return bytes([number]), start + width
+            if lead in ("u", "U") and 0 < number < 0x110000 and not 0xD800 <= number < 0xE000:
+                return chr(number).encode("utf-8"), start + width
+    # systemd keeps the backslash of an escape that it does not know, or that stands for no character.
     return b"\\" + data[index : index + 1], index + 1
 
 
