@@ -178,7 +178,8 @@ class Diagnoser:
             return f"What the unit '{self._name}' is could not be read: {self._said[0]}"
         if not state.exists:
             return self._manager.no_such_unit(state).msg
-        parts = [f"The unit '{self._name}' is {state.active_state} ({state.sub_state})"]
+        masked = ", and masked, so that it cannot be started again" if state.load_state == "masked" else ""
+        parts = [f"The unit '{self._name}' is {state.active_state} ({state.sub_state}){masked}"]
         parts.append(f"invocation {state.invocation_id}" if state.invocation_id else "never started")
         # A server that runs may have logged and survived much.
         cause = failure_of(self._rows.lines, state) if state.active_state != "active" else None

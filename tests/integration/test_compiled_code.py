@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-KEPT = "/var/cache/test-host-code"
+KEPT = "/run/test-host-code"
 
 
 def ping(hosts, **options):

@@ -8,7 +8,7 @@ Ansible sends each module as an archive, whose source Python compiles anew each 
 import _imp
 import zipimport
 
-PLACE = "/var/cache/test-host-code"
+PLACE = "/run/test-host-code"
 
 _compile = zipimport._compile_source
 

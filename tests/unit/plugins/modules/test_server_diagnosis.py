@@ -147,6 +147,8 @@ def test_an_unknown_unit_a_stopped_one_and_one_that_failed_are_diagnosed():
     made = diagnosed(failed)
     assert "bad_arguments" in made.summary and made.stem == f"llm.service-{NOW}"
     assert "never started" not in made.summary and "the unit has no process" in made.parts["processes.txt"]
+    masked = RealHost(LoadState="masked", ActiveState="inactive", SubState="dead", MainPID="0")
+    assert "is inactive (dead), and masked, so that it cannot be started again" in diagnosed(masked).summary
 
 
 def test_what_cannot_be_read_says_so_in_its_own_part(monkeypatch):
