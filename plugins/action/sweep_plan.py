@@ -115,7 +115,8 @@ def _state(params: dict[str, t.Any], host: str, path: str, points: list[Point]) 
     environment = params["server"].get("environment") or {}
     entries = judge(points, checked, environment, benchmark_sha256(params["benchmark"]))
     _refuse_all_rejected(entries)
-    known = [*(old.get("points") or []), *(old.get("former") or [])]
+    before = old.get("former")
+    known = [*(old.get("points") or []), *(before if isinstance(before, list) else [])]
     former, told = take_over(entries, known, os.path.dirname(path), params["retry_failed"])
     how = {key: params[key] for key in ("repeats", "interleave", "seed")}
     state = {

@@ -129,7 +129,7 @@ def _own_record(path: t.Optional[str], label: str) -> t.Optional[str]:
     try:
         with open(path or "", encoding="utf-8") as handle:
             return path if json.load(handle).get("label") == label else None
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
 
 

@@ -89,9 +89,14 @@ class PartialRecord:
         try:
             with open(self.path, encoding="utf-8") as handle:
                 state = json.load(handle)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return False
         if not isinstance(state, dict) or state.get("schema_version") != SCHEMA_VERSION:
+            return False
+        cells = state.get("cells")
+        if not isinstance(cells, list) or not all(
+            isinstance(c, dict) and isinstance(c.get("cell_id"), str) for c in cells
+        ):
             return False
         self.state = state
         return True
@@ -122,13 +127,15 @@ class PartialRecord:
         """The raw rows of the cells that count, one JSON line each."""
         wanted = {cell["cell_id"] for cell in self.state["cells"]}
         try:
-            with open(self.rows_path, encoding="utf-8") as handle:
+            with open(self.rows_path, encoding="utf-8", errors="replace") as handle:
                 for line in handle:
+                    # A host that lost its power may leave anything in the middle of a file.
                     try:
-                        if json.loads(line).get("cell_id") in wanted:
-                            yield line
-                    except ValueError:
+                        row = json.loads(line)
+                    except (ValueError, RecursionError):
                         continue
+                    if isinstance(row, dict) and isinstance(row.get("cell_id"), str) and row["cell_id"] in wanted:
+                        yield line if line.endswith("\n") else line + "\n"
         except OSError:
             return
 

@@ -31,7 +31,7 @@ def find_code(answer: str, entry_point: str) -> t.Optional[str]:
         if language.lower() not in _OTHER_LANGUAGES and code.strip()
     ]
     defines = re.compile(
-        rf"^\s*(?:async\s+def|def|class)\s+{re.escape(entry_point)}\b|^{re.escape(entry_point)}\s*=", re.MULTILINE
+        rf"^[ \t]*(?:async\s+def|def|class)\s+{re.escape(entry_point)}\b|^{re.escape(entry_point)}\s*=", re.MULTILINE
     )
     for code in reversed(blocks):
         if defines.search(code):

@@ -76,7 +76,7 @@ def _read(path: str) -> Record:
     try:
         with open(path, encoding="utf-8") as handle:
             record = json.load(handle)
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, RecursionError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else f"it is no JSON ({exc})"
         raise _refused(f"The record '{path}' cannot be read: {reason}", "name a record of benchmark_matrix") from exc
     _check(path, record)

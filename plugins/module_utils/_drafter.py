@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import glob
 import json
 import os
@@ -56,7 +57,7 @@ def read_drafter(path: str, environment: t.Mapping[str, str], home: str = "", re
             raw = json.load(handle)
     except OSError as exc:
         return Drafter(path, f"'{config}' cannot be read ({exc.strerror})", directory=directory)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         return Drafter(path, f"'{config}' is not JSON ({exc})")
     if not isinstance(raw, dict):
         return Drafter(path, f"'{config}' is no JSON object")
@@ -65,7 +66,7 @@ def read_drafter(path: str, environment: t.Mapping[str, str], home: str = "", re
         sliding_window=trained_window(raw),
         block_size=_integer(_section(raw, "dflash_config").get("block_size", raw.get("block_size"))),
         layer_types=_count(_text_config(raw).get("layer_types", raw.get("layer_types"))),
-        architectures=[str(a) for a in raw.get("architectures") or []],
+        architectures=_names(raw.get("architectures")),
         mask_token_id=_integer(_section(raw, "dflash_config").get("mask_token_id")),
         directory=directory,
         layers=_integer(_text_config(raw).get("num_hidden_layers")),
@@ -108,8 +109,11 @@ def _integer(value: t.Any) -> t.Optional[int]:
 
 
 def _count(layer_types: t.Any) -> dict[str, int]:
-    names = [str(name) for name in layer_types] if isinstance(layer_types, list) else []
-    return {name: names.count(name) for name in sorted(set(names))}
+    return dict(sorted(collections.Counter(_names(layer_types)).items()))
+
+
+def _names(value: t.Any) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
 def _in_hub_cache(name: str, environment: t.Mapping[str, str], home: str, revision: str) -> str:

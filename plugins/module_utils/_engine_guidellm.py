@@ -123,7 +123,7 @@ class GuidellmClient:
             with open(os.path.join(directory, "report.json"), encoding="utf-8") as handle:
                 report = json.load(handle)
             return read_report(report, job)
-        except (OSError, ValueError, KeyError, IndexError, TypeError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
             return None
 
 

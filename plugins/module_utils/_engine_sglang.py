@@ -179,7 +179,7 @@ class SglangClient:
             rows = zip(result["ttfts"], result["itls"], result["output_lens"], result["errors"])
             samples = [_sample(index, job.api, *row) for index, row in enumerate(rows)]
             return samples, float(result["duration"])
-        except (OSError, ValueError, IndexError, KeyError, TypeError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
             return None
 
 

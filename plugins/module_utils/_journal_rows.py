@@ -174,7 +174,7 @@ class LineAssembler:
     def __init__(self, source: str = "service") -> None:
         self.source = source
         self.withheld = 0
-        self._open: dict[tuple[t.Any, t.Any], tuple[dict[str, t.Any], list[bytes], int]] = {}
+        self._open: dict[tuple[str, str], tuple[dict[str, t.Any], list[bytes], int]] = {}
 
     def feed(self, row: dict[str, t.Any]) -> list[Line]:
         """The lines that *row* completes."""
@@ -188,7 +188,8 @@ class LineAssembler:
         if raw is None:
             self.withheld += 1
             return []
-        writer = (row.get("_STREAM_ID"), row.get("_PID"))
+        # As texts, since a journal from elsewhere may hold a list.
+        writer = (str(row.get("_STREAM_ID")), str(row.get("_PID")))
         first, parts, size = self._open.pop(writer, (row, [], 0))
         parts.append(raw)
         size += len(raw)
@@ -211,7 +212,7 @@ def _line(text: str, row: dict[str, t.Any], source: str) -> Line:
     try:
         # What journalctl prints of each row, unlike what others wrote into one.
         stamp, monotonic = int(row["__REALTIME_TIMESTAMP"]), int(row["__MONOTONIC_TIMESTAMP"])
-        return Line(text, stamp, source, row["__CURSOR"], monotonic, str(row["_PID"]))
+        return Line(text, stamp, source, str(row["__CURSOR"] or ""), monotonic, str(row["_PID"] or ""))
     except (KeyError, TypeError, ValueError, OverflowError):
         cursor, pid = row.get("__CURSOR"), row.get("_PID")
         stamp, monotonic = number(row, "__REALTIME_TIMESTAMP"), number(row, "__MONOTONIC_TIMESTAMP")

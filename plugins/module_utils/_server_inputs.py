@@ -127,9 +127,11 @@ class InputMemory:
         try:
             with open(self.path, encoding="utf-8") as handle:
                 kept = json.load(handle)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         valid = isinstance(kept, dict) and isinstance(kept.get("sha256"), dict)
+        names = kept.get("variables", []) if valid else None
+        valid = isinstance(names, list) and all(isinstance(name, str) for name in names)
         return kept if valid else {}
 
     def write(

@@ -87,5 +87,8 @@ def _members(value: dict[str, t.Any], schema: Schema, root: Schema, path: str) -
 
 
 def _shown(value: t.Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = "nested too deeply"
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "..."

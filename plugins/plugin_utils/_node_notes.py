@@ -88,6 +88,7 @@ class NodeNotes:
         try:
             with open(self._path(host), encoding="utf-8") as handle:
                 note = json.load(handle)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
-        return note if isinstance(note, dict) else {}
+        whole = isinstance(note, dict) and isinstance(note.get("log_tail") or [], list)
+        return note if whole else {}

@@ -9,6 +9,7 @@ A tool that looks for change points takes each file as it is: one row for each v
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -124,9 +125,10 @@ def ready_seconds(directory: str, record: Record) -> t.Optional[float]:
 
 def _number(text: str) -> t.Optional[float]:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def _utc(seconds: float) -> str:

@@ -20,6 +20,7 @@ KINDS = ("benchmark", "coding")
 _SCHEMAS = os.path.join(os.path.dirname(__file__), "record_schemas")
 _LARGEST_RECORD = 256 * 1024 * 1024
 _MOST_TOLD = 3
+_LONGEST_NUMBER = 300
 
 
 def schema(kind: str) -> dict[str, t.Any]:
@@ -38,7 +39,7 @@ def read_record(path: str, kind: str) -> dict[str, t.Any]:
             raise _refused(path, f"it has more than {_LARGEST_RECORD // 1024**2} MB")
         with open(path, encoding="utf-8") as handle:
             # A record tells nothing by a number that JSON does not have.
-            record = json.load(handle, parse_constant=_no_number, parse_float=_finite)
+            record = json.load(handle, parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
     except OSError as exc:
         raise _refused(path, f"it cannot be read ({exc.strerror or exc})") from exc
     except (ValueError, RecursionError) as exc:
@@ -63,6 +64,11 @@ def matching(patterns: t.Iterable[str]) -> list[str]:
 def _finite(word: str) -> float:
     number = float(word)
     return number if math.isfinite(number) else _no_number(word)
+
+
+def _whole(word: str) -> int:
+    # What no floating point number holds cannot be counted with.
+    return int(word) if len(word) <= _LONGEST_NUMBER else _no_number(f"{word[:20]}...")
 
 
 def _no_number(word: str) -> t.NoReturn:

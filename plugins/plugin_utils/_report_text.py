@@ -17,7 +17,12 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u
 
 def plain(value: t.Any, longest: int = _LONGEST) -> str:
     """*value* as one line of at most *longest* characters without controls."""
-    text = _UNPRINTABLE.sub(" ", "" if value is None else str(value)).strip()
+    try:
+        text = "" if value is None else str(value)
+    except (RecursionError, ValueError):
+        # Nested too deeply, or a number of more digits than Python prints.
+        text = "?"
+    text = _UNPRINTABLE.sub(" ", text).strip()
     return text if len(text) <= longest else text[: longest - 1] + "\u2026"
 
 

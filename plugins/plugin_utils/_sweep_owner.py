@@ -19,7 +19,7 @@ def this_play() -> dict[str, t.Any]:
 
 def still_runs(owner: t.Optional[t.Mapping[str, t.Any]]) -> bool:
     """Whether *owner* is another play that goes on; one of another machine or container is not known to."""
-    if not owner or owner == this_play() or owner.get("machine") != _machine():
+    if not isinstance(owner, dict) or owner == this_play() or owner.get("machine") != _machine():
         return False
     started = _started(owner.get("pid"))
     return started is not None and started == owner.get("started")
@@ -40,6 +40,6 @@ def _started(pid: t.Any) -> t.Optional[str]:
     try:
         with open(f"/proc/{int(pid)}/stat", encoding="utf-8", errors="replace") as handle:
             fields = handle.read().rpartition(")")[2].split()
-    except (OSError, TypeError, ValueError):
+    except (OSError, TypeError, ValueError, OverflowError):
         return None
     return None if fields[0] in "ZX" else fields[19]

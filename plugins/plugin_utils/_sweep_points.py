@@ -24,6 +24,7 @@ _LATENCIES = ("ttft_ms", "tpot_ms", "chunk_gap_ms", "e2e_ms")
 _RATES = ("output_tokens_per_second", "requests_per_second", "acceptance_length")
 _PARTS = ("mean", "p50", "p90", "p99")
 _MOST_LOG = 10
+_MOST_PROGRAMS = 10**9
 _FORMAT = 1
 
 
@@ -213,4 +214,4 @@ def _list(value: t.Any) -> list[t.Any]:
 
 
 def _count(value: t.Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_PROGRAMS

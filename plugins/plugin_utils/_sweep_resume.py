@@ -106,6 +106,8 @@ def take_over(
     :arg retry_failed: whether runs that failed are to be made again.
     :returns: the former points that have runs which no entry uses, and what does not count any more, in sentences.
     """
+    # A state that somebody edited may hold anything: what is not whole does not count.
+    former = [old for old in former if _is_whole(old)]
     told, used = [], set()
     for entry in entries:
         if entry["evidence"] is None or entry["same_as"]:
@@ -127,6 +129,23 @@ def take_over(
             told.append(f"{entry['name']} is measured again: {', '.join(changed)} changed.")
     left = [old for number, old in enumerate(former) if number not in used and old.get("runs")]
     return left[-_MOST_FORMER:], told
+
+
+def _is_whole(old: t.Any) -> bool:
+    """Whether a former point has all that is read of one."""
+    if not isinstance(old, dict) or not isinstance(old.get("name"), str) or not isinstance(old.get("runs"), list):
+        return False
+    evidence = old.get("evidence") or {}
+    if not isinstance(evidence, dict) or not isinstance(evidence.get("inputs_sha256") or {}, dict):
+        return False
+    return all(
+        isinstance(run, dict)
+        and isinstance(run.get("repeat"), int)
+        and isinstance(run.get("status"), str)
+        and isinstance(run.get("record_path") or "", str)
+        and "\0" not in (run.get("record_path") or "")
+        for run in old["runs"]
+    )
 
 
 def _lived(run: t.Mapping[str, t.Any]) -> bool:
