@@ -32,6 +32,8 @@ COPY = BUILD / "copy" / COLLECTION
 COPY_FOR_PYLINT = BUILD / "copy-pylint" / COLLECTION
 # Most tests wait for something: more of them at a time than there are cores.
 SIDE_BY_SIDE = ("-n", "4", "--dist", "worksteal")
+# What reads files on the controller has no target.
+FUZZED_ON_TARGET = ("tests/unit/fuzz", "--ignore-glob=*on_controller*")
 TARGET_PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
 
 
@@ -195,7 +197,7 @@ def unit_tests(counts: Counts) -> None:
         run_pytest_on_target(version, python, counts)
 
 
-def run_pytest_on_target(version: str, python: str, counts: Counts) -> None:
+def run_pytest_on_target(version: str, python: str, counts: Counts, more: t.Sequence[str] = ()) -> None:
     """The module code's own tests under a Python that a target may have; the environment is kept between runs."""
     lock = CLONE / "tests" / "setup" / "target.lock"
     key = f"target-{version}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
@@ -206,9 +208,16 @@ def run_pytest_on_target(version: str, python: str, counts: Counts) -> None:
         install = [str(venv / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
         subprocess.run([*install, "-r", str(lock)], check=True)
         (venv / ".complete").touch()
-    tests = ["tests/unit/plugins/module_utils", "tests/unit/plugins/modules"]
+    tests = ["tests/unit/plugins/module_utils", "tests/unit/plugins/modules", *more]
     title = f"unit tests of module code, Python {version}"
     run_pytest(title, counts, tests, python=str(venv / "bin/python"), extra=SIDE_BY_SIDE)
+
+
+def fuzz(counts: Counts) -> None:
+    """Other examples each time, and far more of them than the share that is among the unit tests."""
+    os.environ["FUZZ"] = "long"
+    run_pytest("fuzzing", counts, ["tests/unit/fuzz"], extra=SIDE_BY_SIDE)
+    del os.environ["FUZZ"]
 
 
 def package_checks(counts: Counts) -> None:
@@ -295,7 +304,8 @@ def main() -> int:
     begun = time.monotonic()
     if options.long:
         for version, python in working_pythons().items():
-            run_pytest_on_target(version, python, counts)
+            run_pytest_on_target(version, python, counts, FUZZED_ON_TARGET)
+        fuzz(counts)
         run_pytest("long tests", counts, ["tests/long", "tests/perf", "tests/tools"])
     else:
         copy_tree()

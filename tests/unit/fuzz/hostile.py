@@ -56,6 +56,11 @@ ANY_TEXT = st.one_of(
 ANY_BYTES = st.binary(max_size=200) | ANY_TEXT.map(lambda text: text.encode("utf-8", "surrogatepass"))
 
 
+def as_read(text):
+    """*text* as its bytes are decoded where they are those of a file or of a command's output."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
+
+
 def made_of(*pieces, most=25):
     """Texts of *pieces* of a language, in any order, with strange characters between them."""
     one = st.sampled_from(pieces) | st.text(st.sampled_from(ODD + QUOTING + "a1"), max_size=4)

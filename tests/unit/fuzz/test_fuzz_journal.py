@@ -13,6 +13,7 @@ from hostile import (
     CUTS,
     JSON_JUNK,
     SCALARS,
+    as_read,
     assert_linear,
     fuzz,
     json_text,
@@ -42,16 +43,11 @@ FIELDS = ("MESSAGE", "MESSAGE_ID", "_PID", "_STREAM_ID", "_LINE_BREAK", "__CURSO
           "_SYSTEMD_UNIT", "UNIT", "INVOCATION_ID", "_BOOT_ID", "JOB_RESULT")  # fmt: skip
 
 
-def as_output(text):
-    """As a command's bytes are decoded."""
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
-
-
 EXPORT = made_of(
     *FIELDS, "=", "\n", "\n\n", "\0", "\x04\0\0\0\0\0\0\0", "\xff\xff\xff\xff\xff\xff\xff\xff", "MESSAGE\n", "MESSAGE=a\n", "__CURSOR=s=a;i=1;b=b;m=1\n",
     "-- No entries --\n", "{", '{"MESSAGE":"x"}\n', '{"MESSAGE":[1,2,256]}\n', '{"__REALTIME_TIMESTAMP":Infinity,"MESSAGE":"x"}\n', "line-max", "pid-change",
-).map(as_output)  # fmt: skip
-OUTPUT = EXPORT | ANY_TEXT.map(as_output)
+).map(as_read)  # fmt: skip
+OUTPUT = EXPORT | ANY_TEXT.map(as_read)
 ROWS = st.lists(
     st.dictionaries(
         st.sampled_from(FIELDS),
@@ -130,7 +126,7 @@ def test_rows_of_any_types_become_clean_lines(rows):
 
 @fuzz(json_values(*FIELDS).map(json_text) | JSON_JUNK)
 def test_rows_in_json_become_clean_lines(text):
-    text = as_output(text)
+    text = as_read(text)
     row = text if text.startswith("{") else '{"MESSAGE":' + text + "}"
     for line in lines_of(rows_of(row + "\n\n__CURSOR=a\n\n", 10**7)):
         assert_clean(line)
@@ -172,7 +168,7 @@ def test_nothing_is_told_of_a_unit_by_rows_that_the_manager_did_not_write(rows, 
         assert isinstance(journal.unit_of(row), str)
 
 
-@fuzz(EXPORT | JSON_JUNK.map(as_output), ANY_TEXT.map(as_output))
+@fuzz(EXPORT | JSON_JUNK.map(as_read), ANY_TEXT.map(as_read))
 def test_what_journalctl_prints_is_read_whatever_it_is(output, said):
     journal = Journal(CommandRunner(lambda argv, environ_update: (1, output, said)))
     rows, complaint = journal.rows([])

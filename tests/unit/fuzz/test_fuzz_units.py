@@ -12,6 +12,7 @@ import pytest
 from hostile import (
     ANY_TEXT,
     CANARY,
+    as_read,
     assert_linear,
     fuzz,
     goes_out,
@@ -67,6 +68,7 @@ WORDS = st.lists(
 
 @fuzz(UNIT | ANY_TEXT | mutated(REAL_UNITS))
 def test_units_by_strangers_are_read_or_refused(text):
+    text = as_read(text)
     settings = syntax.parse_unit(text)
     for dummy, key, value in settings:
         # What stands on its own line to systemd is no part of a value: it ends lines at carriage returns, too.
@@ -217,6 +219,7 @@ class Host:
     ANY_TEXT,
 )
 def test_the_command_before_is_words_whatever_it_was(words, variables, text, state, files):
+    text = text and as_read(text)
     unit = UnitState("a.service", {"LoadState": state, "EnvironmentFiles": files})
     found = former_words(Host(words, variables), unit, text)
     assert isinstance(found, list) and all(isinstance(word, str) for word in found)
