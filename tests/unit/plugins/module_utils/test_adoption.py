@@ -20,6 +20,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._environment_file im
     is_secret_variable,
     parse_environment_file,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._flags import table_of
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments import Entry, Words
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import UnitPlan, render
@@ -396,3 +397,23 @@ def test_the_configuration_file_of_our_own_tells_which_keys_it_holds(tmp_path, t
     names = _adoption_source._config_names([("Service", "LoadCredential", f"config.yaml:{config}")], words)
     result = adopted(words, environment={"LLMOPS_SGLANG_UNIT": "0"}, config_names=names)
     assert (result["secrets"], result["complete"]) == (secrets, complete)
+
+
+def test_an_env_within_an_env_is_one_however_many_there_are():
+    launch = read_launch(
+        [*["env"] * 2000, "A=1", "/usr/bin/env", "B=2", "python", "-m", "sglang.launch_server", "--port", "1"]
+    )
+    assert (launch.kind, launch.interpreter, launch.environment) == ("env", "python", {"A": "1", "B": "2"})
+
+
+def test_variables_made_of_each_other_do_not_fill_the_memory():
+    script = "A=aaaaaaaaaa\n" + "A=$A$A$A$A$A$A$A$A\n" * 30 + "python -m sglang.launch_server --port 1\n"
+    launch = read_launch(["bash", "-c", script])
+    assert launch.found and not launch.clear
+
+
+def test_a_value_that_is_nested_without_end_stays_a_text():
+    text = "[" * 100_000
+    assert adopt_arguments(["--json-model-override-args", text], table_of(None)).args == {
+        "json_model_override_args": text
+    }

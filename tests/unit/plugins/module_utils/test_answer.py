@@ -18,6 +18,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._answer import (
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._degenerate_text import repeated_tail
 from ansible_collections.llmops.sglang.plugins.module_utils._engine_words import ENGINES, first
+from ansible_collections.llmops.sglang.plugins.module_utils._http_answer import Answer, decoded
+from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 RECORDED = json.loads((pathlib.Path(__file__).parents[2] / "fixtures" / "generation_answers.json").read_text())
 
@@ -291,3 +293,21 @@ def test_the_counters_of_each_engine():
     for engine in ENGINES:
         metrics = {engine.verify_counter or "other": 5.0}
         assert first(metrics, "verify_counter") == (5.0 if engine.verify_counter else None)
+
+
+def test_text_about_half_characters_stays_as_it_is():
+    text = r"\ud800 is written as \\ud83d\ude00"
+    assert decoded(json.dumps(text)) == text
+    assert decoded(r'["\ud83d\ude00", "\ud83d", "\\\ude00"]') == ["\U0001f600", "\ufffd", "\\\ufffd"]
+
+
+@pytest.mark.parametrize("depth", [101, 400, 900, 100_000])
+def test_an_answer_that_is_nested_too_deeply_is_none(depth):
+    """Whoever walks it would run out of Python's stack."""
+    with pytest.raises(ValueError, match="nested"):
+        decoded("[" * depth + "]" * depth)
+
+
+def test_a_key_that_a_body_repeats_is_cut_nowhere():
+    key = "sk-" + "0123456789" * 9
+    assert "0123" not in Answer(500, {}, (key * 400).encode(), 0.1, 0.1, Mask([key])).text()

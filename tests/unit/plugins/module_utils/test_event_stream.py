@@ -118,3 +118,31 @@ def test_tokens_are_counted_alike_whatever_the_pieces(sizes, cuts):
     assert answer.failure() == ("", "")
     assert (answer.completion_tokens, answer.first_chunk_tokens) == (sum(sizes), sizes[0])
     assert [count for dummy, count in answer.token_chunks] == [sum(sizes[: n + 1]) for n in range(len(sizes))]
+
+
+@pytest.mark.parametrize("size", [b"-5", b"+5", b"0x5", b"1_0", b"\xb2", b""])
+def test_what_is_no_size_is_refused(size):
+    with pytest.raises(BadResponse):
+        ResponseReader().feed(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\nhello\r\n0\r\n\r\n"
+        )
+
+
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 \xb2\xb2\xb2 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: \xb2\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n"],
+    ids=["status", "length", "long"],
+)  # fmt: skip
+def test_digits_of_other_scripts_are_no_numbers(head):
+    with pytest.raises(BadResponse):
+        ResponseReader().feed(head)
+
+
+def test_an_event_of_many_lines_that_never_ends_is_refused():
+    reader = EventReader()
+    with pytest.raises(BadResponse):
+        for dummy in range(40):
+            reader.feed(b"data: " + b"x" * 2**20 + b"\n")
+
+
+def test_many_events_that_come_at_once_are_no_large_one():
+    assert len(EventReader().feed((b"data: " + b"x" * 2**18 + b"\n\n") * 80)) == 80

@@ -122,3 +122,9 @@ def test_arguments_of_other_shapes():
 
 def test_a_flag_of_another_release_keeps_its_argument():
     assert _flags.arguments_of([DFLASH_WINDOW, "64"], "0.5.23") == {"speculative_draft_window_size": "64"}
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "1e999"])
+def test_a_number_that_is_none_stays_a_text(value):
+    """It would equal not even itself, and look like a change each time."""
+    assert _flags.arguments_of(["--mem-fraction-static", value]) == {"mem_fraction_static": value}

@@ -8,6 +8,8 @@ import itertools
 
 import pytest
 
+from ansible_collections.llmops.sglang.plugins.module_utils import _journal_numbers
+from ansible_collections.llmops.sglang.plugins.module_utils._journal_gaps import place_of
 from ansible_collections.llmops.sglang.tests.unit.journal_host import NOW, OLD, UNIT, Host
 
 BOOT = "d" * 32
@@ -135,3 +137,10 @@ def test_what_is_no_journal_s_own_cursor_tells_nothing():
         host.say("words", invocation=invocation)
     assert host.ask(**ASKED)["ok"] and host.ask(**{**ASKED, "invocation": OLD})["ok"]
     assert UNIT in host.ask(**ASKED)["msg"]
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, "1"], ids=["superscript", "long", "no machine"])
+def test_a_header_that_is_not_whole_proves_nothing(number):
+    place = place_of("s=aa;i=1;b=b;m=1")
+    text = f"File ID: aa\nSequential number ID: bb\nHead sequential number: {number}\nTail sequential number: 1\nEntry objects: 1\n"
+    assert _journal_numbers._are_counted(text, place, place) is False

@@ -178,3 +178,26 @@ def test_a_row_that_is_too_long_is_withheld_and_the_next_ones_are_read(value):
 @given(st.text(alphabet='A={\n\0\x08x"}'), st.integers(2, 50))
 def test_no_output_upsets_it(output, longest):
     assert all(isinstance(row, dict) for row in parsed(output, longest))
+
+
+@pytest.mark.parametrize(
+    "row", ['{"a":' * 100_000, '{"MESSAGE":' + "[" * 500 + "]" * 500 + "}"], ids=["row", "message"]
+)
+def test_json_that_is_nested_without_end_is_withheld(row):
+    assert texts(*parsed(row, 10**7)) == []
+
+
+def test_a_message_that_is_there_a_thousand_times_is_read():
+    assert texts(*parsed("MESSAGE=a\n" * 1024 + "\n")) == ["a"] * 1024
+
+
+def test_a_time_that_is_no_number_is_none():
+    row = {
+        "MESSAGE": "x",
+        "__REALTIME_TIMESTAMP": float("inf"),
+        "__MONOTONIC_TIMESTAMP": "1",
+        "__CURSOR": None,
+        "_PID": ["1"],
+    }
+    assert [(line.timestamp_us, line.cursor) for line in LineAssembler().feed(row)] == [(0, "")]
+    assert texts({**row, "_LINE_BREAK": "line-max"}, {**row, "MESSAGE": "y"}) == ["xy"]

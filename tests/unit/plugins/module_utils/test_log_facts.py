@@ -104,3 +104,11 @@ def test_no_remark_of_a_recorded_start_is_shown(file):
 def test_no_server_arguments_are_shown():
     assert last_telling(lines_of("healthy/0.5.15-dflash-no-window-api-key")[:8]).find("api_key") == -1
     assert last_telling(["[2026-05-30 08:20:46] server_args=ServerArgs(api_key='sk-1234')"]) == ""
+
+
+def test_a_long_line_is_cut_between_words():
+    """Half a key is not known to be one by whoever masks the line."""
+    key = "sk-" + "0123456789" * 5
+    for padding in range(90, 200):
+        told = last_telling(["x" * padding + " " + key])
+        assert len(told) <= 160 and (key in told or "0123" not in told)

@@ -9,7 +9,7 @@ import pathlib
 
 import pytest
 
-from ansible_collections.llmops.sglang.plugins.module_utils._failure_signatures import SIGNATURES
+from ansible_collections.llmops.sglang.plugins.module_utils._failure_signatures import SIGNATURES, short
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line
 from ansible_collections.llmops.sglang.plugins.module_utils._log_failures import failure_of, findings
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
@@ -223,3 +223,11 @@ def test_the_unit_counts_where_the_lines_say_nothing():
     stopped = ["[2026-05-30 08:20:46] SIGTERM received. signum=None frame=None. Draining requests and shutting down..."]
     assert failure_of(stopped, state(Result="signal", ExecMainStatus=9)) is None
     assert failure_of(lines_of("failing", "0.5.23-port-taken"), state(Result="signal"))[0] == "port_in_use"
+
+
+def test_a_long_cause_is_cut_between_words():
+    """Half a key is not known to be one by whoever masks the sentence."""
+    key = "sk-" + "0123456789" * 5
+    for padding in range(150, 300):
+        said = short("x" * padding + " " + key)
+        assert key in said or "0123" not in said

@@ -329,3 +329,20 @@ def test_a_reader_never_sees_half_a_file(tmp_path):
     with pytest.raises(TypeError):
         write_atomically(str(path), "no bytes")
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["record.json"]
+
+
+@pytest.mark.parametrize(
+    "state", ['{"schema_version": 1}', '{"schema_version": 1, "cells": [5]}', "[" * 100_000], ids=range(3)
+)
+def test_an_interrupted_matrix_that_was_damaged_is_begun_anew(tmp_path, state):
+    partial = PartialRecord(str(tmp_path), {"a": 1})
+    (tmp_path / partial.path).write_text(state)
+    assert partial.read() is False
+
+
+def test_rows_that_a_lost_power_left_are_passed_over(tmp_path):
+    partial = PartialRecord(str(tmp_path), {"a": 1})
+    partial.begin({})
+    (tmp_path / partial.rows_path).write_bytes(b'5\n[]\n\xff\xfe\n{"cell_id": ["a"]}\n' + b"[" * 100_000 + b"\n")
+    partial.add({"cell_id": "a"}, [{"cell_id": "a"}])
+    assert list(partial.rows()) == ['{"cell_id":"a"}\n']

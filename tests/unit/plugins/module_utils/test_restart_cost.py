@@ -15,6 +15,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._restart_cost import
     next_command_line,
     restart_cost,
 )
+from ansible_collections.llmops.sglang.plugins.module_utils._running_requests import of_get_load, of_metrics
 from ansible_collections.llmops.sglang.plugins.module_utils._start_times import StartTimes, configuration_key
 
 ARGV = ["/v/bin/python", "-m", "sglang.launch_server", "--port", "30001"]
@@ -148,3 +149,20 @@ def test_the_next_command_line_is_the_one_that_runs_or_what_the_unit_says_now():
     pending = [*ARGV[:-1], "30002"]
     assert next_command_line(Manager(), "u", ARGV, False) == pending
     assert next_command_line(Manager(), "u", [], True) == pending
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "1e999", "-1", "", "x"])
+def test_a_rank_whose_gauge_is_no_number_is_not_idle(value):
+    text = f'sglang:num_running_reqs{{dp_rank="0"}} 0.0\nsglang:num_running_reqs{{dp_rank="1"}} {value}\n'
+    assert of_metrics(text) is None
+    assert of_metrics(text.replace(f" {value}\n", " 2\n")) == 2
+    assert of_metrics('sglang:num_running_reqs{model_name="a}b"} 3\n') == 3
+
+
+def test_a_name_whose_value_stands_on_the_next_line_tells_nothing():
+    assert of_metrics("sglang:num_running_reqs\n0 1\n") is None
+
+
+@pytest.mark.parametrize("entry", [{"num_reqs": -1}, 5, None])
+def test_a_rank_that_tells_no_count_is_not_idle(entry):
+    assert of_get_load([{"num_reqs": 0}, entry]) is None

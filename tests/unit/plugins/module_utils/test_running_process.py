@@ -330,3 +330,13 @@ def test_variables_that_a_wrapper_sets_are_not_named_in_a_change_if_they_are_sec
     text = describe_change(before, after)
     assert "secret" not in text and "********" in text
     assert "A=1" in describe_change(["sh", "-c", "A=1 x"], ["sh", "-c", "A=2 x"])
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"sha256": {}, "variables": 5}', '{"sha256": {}, "variables": [5]}'], ids=range(3)
+)
+def test_a_memory_that_was_damaged_is_none(tmp_path, text):
+    memory = InputMemory("a.service", "system", str(tmp_path))
+    (tmp_path / "llmops-sglang").mkdir()
+    (tmp_path / "llmops-sglang" / "a.service.json").write_text(text)
+    assert memory.read() == {}

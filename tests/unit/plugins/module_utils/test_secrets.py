@@ -67,3 +67,11 @@ def test_the_key_in_the_configuration_that_the_collection_writes_itself(tmp_path
         secret_files({"api_key": key, "admin_api_key": "other"}, {}, "# mine\ntp-size: 8\n").config, encoding="utf-8"
     )
     assert read_api_key(None, str(folder / "config.yaml")) == key
+
+
+@pytest.mark.parametrize("lead", ["api_key='", 'api_key="', "'api_key': '", '{"api-key": "'])
+def test_a_key_whose_quote_stays_open_is_masked_and_takes_no_time(lead):
+    """The line was cut. With a backslash that fitted in two ways, the search went through two to the power of them."""
+    assert "geheim" not in Mask().text(f"{lead}geheim")
+    assert Mask().text(f"{lead}\\{'x' * 5}\nnext line").endswith("\nnext line")
+    assert len(Mask().text(lead + "\\" * 5000)) < 100

@@ -355,3 +355,15 @@ def test_an_algorithm_that_the_server_does_not_run_is_a_conflict(asked, running,
     server = {"arguments_from": "server", "speculation": {"draft_window_size": None, "algorithm": running}}
     found = conflicts({"matches_unit": True}, server, None, {"draft_runner": None}, None, asked)
     assert [c["subject"] for c in found] == (["algorithm"] if told else [])
+
+
+@pytest.mark.parametrize("version", [5, [1], {"a": 1}, True, None, ""])
+def test_a_version_of_another_type_is_none(version):
+    info = {"version": version, "internal_states": 5, "model_path": "/m"}
+    facts = server_facts({"/server_info": info, "/v1/models": None}.get, lambda dummy: {}, Mask([]))
+    assert (facts["version"], facts["model"]) == (version if version == "" else None, "/m")
+    assert resolved_arguments(info, version)["model_path"] == "/m"
+
+
+def test_windows_of_any_types_are_compared():
+    assert [one["subject"] for one in window(server=[1], block="x")] == ["draft_window"]

@@ -170,3 +170,10 @@ def test_no_trained_window_is_no_guess(drafter):
     with pytest.raises(Failure) as caught:
         trained_window(drafter)
     assert caught.value.failure_class == "rule_violated"
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"architectures": 5, "layer_types": [{}, 1]}'], ids=range(2))
+def test_a_drafters_configuration_of_other_types_is_read(tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    drafter = read_drafter(str(tmp_path), {})
+    assert (drafter.architectures, drafter.layer_types) == ([], {}) and drafter.known == text.startswith("{")

@@ -126,3 +126,28 @@ def test_details_of_drafts_are_found_where_newer_servers_put_them():
 def test_the_old_counter_of_unclear_meaning_is_not_used():
     meta = {"spec_verify_ct": 5, "spec_accept_token_num": 12}
     assert feed(StreamAnswer("generate"), {"text": "a", "meta_info": meta}).speculation == {"verify_steps": 5}
+
+
+def test_an_event_that_is_nested_without_end_is_an_error():
+    answer = StreamAnswer("chat")
+    answer.feed(b"[" * 100_000, 1.0)
+    assert answer.failure()[0] == "in_band_error"
+
+
+@pytest.mark.parametrize("value", [True, 5, {"a": 1}, 0.5])
+def test_what_is_no_text_is_no_token(value):
+    answer = StreamAnswer("chat")
+    answer.feed(json.dumps({"choices": [{"delta": {"content": value}}]}).encode(), 1.0)
+    assert answer.first_token_at is None
+
+
+def test_a_count_that_nobody_can_count_with_is_none():
+    answer = StreamAnswer("chat")
+    answer.feed(json.dumps({"usage": {"completion_tokens": 10**400, "prompt_tokens": 1}}).encode(), 1.0)
+    assert (answer.completion_tokens, answer.prompt_tokens) == (None, 1)
+
+
+def test_half_a_character_of_an_error_can_be_told():
+    answer = StreamAnswer("chat")
+    answer.feed(b'{"error": {"message": "\\ud800"}}', 1.0)
+    answer.failure()[1].encode("utf-8")

@@ -194,3 +194,20 @@ def test_a_manager_that_executes_itself_anew_is_asked_again(said, fails):
         with pytest.raises(Failure, match="Failed to get properties"):
             manager.show("x.service")
         assert 1 < sum(paused) < 10
+
+
+def test_a_value_never_becomes_another_property():
+    assert parse_properties("Environment=A=x\u2028MainPID=7\x85Result=success\nMainPID=1\n") == {
+        "Environment": "A=x\u2028MainPID=7\x85Result=success",
+        "MainPID": "1",
+    }
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, "-1", ""], ids=range(4))
+def test_what_is_no_number_is_zero(number):
+    assert UnitState("a.service", {"MainPID": number}).main_pid == 0
+
+
+@pytest.mark.parametrize("word", ["\\8", "\\777", "\\x", "\\u"])
+def test_escapes_that_the_bus_does_not_have_are_read(word):
+    assert len(parse_bus_tokens(f's "{word}"')) == 2

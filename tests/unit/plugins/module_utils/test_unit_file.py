@@ -216,3 +216,12 @@ def test_a_systemd_without_an_option_verifies_all_the_same(tmp_path):
     found = verify(old, "a.service", "a.service", "[Service]\nMemoyMax=8G\n", "system", "/etc/a.service", str(tmp_path))
     assert [complaint.error for complaint in found] == [True]
     assert len(asked) == 2 and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("value", ["x\rExecStartPre=/bin/evil", "x\nUser=root", "x\\", "\ud800", "x\0"], ids=range(5))
+@pytest.mark.parametrize("option", ["user", "group", "working_directory", "overrides"])
+def test_no_option_becomes_another_setting(option, value):
+    given = {"Service": {"Description": value}} if option == "overrides" else value
+    with pytest.raises(Failure) as caught:
+        render(UnitPlan("a.service", ["/bin/python"], **{option: given}))
+    assert caught.value.failure_class == "unit_invalid"

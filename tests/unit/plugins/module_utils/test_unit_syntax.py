@@ -119,3 +119,13 @@ def test_a_quote_that_is_not_closed_is_refused():
 )
 def test_escapes_of_others_are_read(text, words):
     assert syntax.split_words(text) == words
+
+
+@pytest.mark.parametrize("escape", [r"\ud800", r"\U99999999", r"\777", r"\x00", r"\u0000"])
+def test_an_escape_that_stands_for_no_character_stays(escape):
+    assert syntax.split_words(escape) == [escape]
+
+
+def test_lines_end_where_they_end_for_systemd():
+    text = "[Service]\rExecStart=/x \\\r\n  a\n\rUser=b\u2028c\xa0\n"
+    assert syntax.parse_unit(text) == [("Service", "ExecStart", "/x    a"), ("Service", "User", "b\u2028c\xa0")]

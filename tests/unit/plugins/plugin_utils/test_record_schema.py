@@ -170,3 +170,12 @@ def test_a_pattern_finds_records_and_a_path_itself(tmp_path):
         (tmp_path / name).touch()
     found = matching([str(tmp_path / "a_*"), str(tmp_path / "b[1].json"), str(tmp_path / "a_1.json"), "/none"])
     assert [pathlib.Path(path).name for path in found] == ["a_1.json", "a_2.json", "b[1].json"]
+
+
+@pytest.mark.parametrize("value", ["9" * 400, "[" * 900 + "]" * 900], ids=["number", "nested"])
+def test_a_value_that_nobody_can_count_with_is_refused(tmp_path, value):
+    path = tmp_path / "r.json"
+    path.write_text('{"schema_version": ' + value + "}")
+    with pytest.raises(Failure) as caught:
+        read_record(str(path), "benchmark")
+    assert caught.value.failure_class == "bad_request"
