@@ -15,6 +15,7 @@ _THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _BLOCK = re.compile(
     r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
 )
+_LONGEST_NUMBER = 4300
 _OTHER_LANGUAGES = frozenset(
     ("bash", "sh", "shell", "console", "text", "json", "yaml", "output", "c", "cpp", "java", "javascript")
 )
@@ -46,6 +47,9 @@ def find_code(answer: str, entry_point: str) -> t.Optional[str]:
 
 def is_python(text: str) -> bool:
     """Whether *text* is a Python program."""
+    # Newer releases refuse such a number themselves; older ones take the square of its length to read it.
+    if any(len(digits) > _LONGEST_NUMBER for digits in re.findall(r"\d+", text)):
+        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

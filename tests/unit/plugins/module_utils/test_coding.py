@@ -151,3 +151,7 @@ def test_an_answer_of_another_shape_is_not_run(decoded):
 
 def test_null_content_is_an_empty_answer():
     assert answer_of({"choices": [{"message": {"content": None}, "finish_reason": "length"}]}) == Answer("", "length")
+
+
+def test_a_number_of_thousands_of_digits_is_no_program():
+    assert find_code("1" * 4301, "solve") is None and find_code("1" * 4300, "solve") == "1" * 4300
