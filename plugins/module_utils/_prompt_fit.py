@@ -19,7 +19,7 @@ _COUNTED_TOLERANCE = 0.005
 _CUTS = 8
 # A passage with a run of single tokens where its end should be has no end that fits.
 _PASSAGES = 5
-_ROUNDS = 10
+_ROUNDS = 14
 # Each count by an answer has the server compute a prompt: at the most so many tokens, but a few prompts always.
 _COMPUTED_TOKENS = 2**18
 _FEWEST_COMPUTED = 16
