@@ -12,8 +12,10 @@ import warnings
 
 _THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 # A fence that is not closed was cut by the token limit: its code counts, and fails by itself.
+# The looks ahead keep the search from trying each part of a line that never ends.
 _BLOCK = re.compile(
-    r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
+    r"^(?=[^\n]*\n)[ \t]*(`{3,}(?!`)|~{3,}(?!~))[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)",
+    re.DOTALL | re.MULTILINE,
 )
 _LONGEST_NUMBER = 4300
 _OTHER_LANGUAGES = frozenset(
