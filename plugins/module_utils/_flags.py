@@ -269,9 +269,9 @@ def _settle(use: Use, pending: list[str]) -> Use:
     if use.flag is None:
         return use._replace(values=use.values + pending)
     if use.values or not use.flag.takes_value:
-        return use._replace(surplus=pending)
+        return use._replace(surplus=[*use.surplus, *pending])
     room = len(pending) if use.flag.nargs in ("+", "*") else 1
-    return use._replace(values=pending[:room], surplus=pending[room:])
+    return use._replace(values=pending[:room], surplus=[*use.surplus, *pending[room:]])
 
 
 def arguments_of(

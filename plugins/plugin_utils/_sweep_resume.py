@@ -142,8 +142,9 @@ def _is_whole(old: t.Any) -> bool:
         isinstance(run, dict)
         and isinstance(run.get("repeat"), int)
         and isinstance(run.get("status"), str)
-        and isinstance(run.get("record_path") or "", str)
-        and "\0" not in (run.get("record_path") or "")
+        and "record_path" in run
+        and isinstance(run["record_path"] or "", str)
+        and "\0" not in (run["record_path"] or "")
         for run in old["runs"]
     )
 

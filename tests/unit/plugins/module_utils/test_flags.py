@@ -128,3 +128,9 @@ def test_a_flag_of_another_release_keeps_its_argument():
 def test_a_number_that_is_none_stays_a_text(value):
     """It would equal not even itself, and look like a change each time."""
     assert _flags.arguments_of(["--mem-fraction-static", value]) == {"mem_fraction_static": value}
+
+
+def test_a_word_before_a_double_dash_is_not_lost():
+    table = _flags.table_of(None)
+    (use,) = _flags.uses(["--trust-remote-code", "1", "--"], table)
+    assert use.surplus == ["1"]

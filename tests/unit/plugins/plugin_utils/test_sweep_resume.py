@@ -45,10 +45,11 @@ def test_the_runs_of_a_point_that_is_whole_are_taken_over():
         entry(runs=[{}]),
         entry(runs=[failed_run(repeat="1")]),
         entry(runs=[failed_run(record_path=5)]),
+        entry(runs=[{"repeat": 1, "status": "measured"}]),
         entry(runs=[failed_run()], evidence=5),
         entry(runs=[failed_run()], evidence={**EVIDENCE, "inputs_sha256": [1]}),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_a_point_that_somebody_edited_does_not_count(former):
     now = entry()
