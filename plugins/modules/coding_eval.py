@@ -25,6 +25,7 @@ author:
   - llmops.sglang contributors (@llmops)
 requirements:
   - requests (on the host that runs the module)
+  - PyYAML on that host, where O(tasks_file) is YAML
   - systemd 249 or newer on that host for O(sandbox=systemd); without root also lingering and unprivileged user namespaces
 extends_documentation_fragment:
   - llmops.sglang._attributes
