@@ -25,7 +25,7 @@ LONG = bool(_WANTED)
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
 # Nothing that a parser meets by itself holds it.
 CANARY = "Canary7f3aQ9wZ"
-_SHARE, _WHOLE = 30, int(_WANTED) if _WANTED.isdigit() else 10_000
+_SHARE, _WHOLE = 20, int(_WANTED) if _WANTED.isdigit() else 10_000
 _SLOWED_BY = 3
 
 
@@ -210,7 +210,7 @@ def assert_linear(function, prefix, unit, suffix="", largest=2**17, thorough=LON
         size = 16
         if not thorough and cost(64) + cost(1024) < 0.003:
             return
-        while size < largest and cost(size) < 0.004:
+        while size < largest and cost(size) < (0.004 if thorough else 0.001):
             size *= 4
         tries = []
         for dummy in range(6):
