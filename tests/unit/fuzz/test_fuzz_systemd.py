@@ -8,7 +8,7 @@ import pathlib
 import tempfile
 
 import pytest
-from hostile import ANY_BYTES, ANY_TEXT, assert_linear, fuzz, made_of, or_failure
+from hostile import ANY_BYTES, ANY_TEXT, as_read, assert_linear, fuzz, made_of, or_failure
 from hypothesis import strategies as st
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
@@ -136,6 +136,7 @@ def test_a_command_is_read_back(words, as_it_is):
 
 @fuzz(TOKENS | SHOWN | ANY_TEXT, TOKENS | SHOWN, st.sampled_from([0, 1]))
 def test_any_output_of_busctl_is_words(text, then, rc):
+    text, then = as_read(text), as_read(then)
     parse_bus_tokens(text)
     for manager in (manager_of(text, then, rc=rc), manager_of(text)):
         for read in (manager.exec_start, manager.environment):
