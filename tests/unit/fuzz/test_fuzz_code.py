@@ -17,8 +17,10 @@ from ansible_collections.llmops.sglang.plugins.module_utils._degenerate_text imp
 
 PROGRAM = "def solve(a):\n    return a\n"
 ANSWER = made_of(
-    "```python\n", "```\n", "```", "````\n", "~~~\n", "~~~py\n", "```bash\n", "  ```\n", PROGRAM, "def solve(", "solve = 1\n", "class solve:\n", "async def solve(x): pass\n",
-    "<think>", "</think>", "<THINK>", "\n", "\r\n", "\r", "text ", "`", "~", "import os\n", "\tdef solve(a):\n\t\tpass\n", "\0", "print(1)\n", "\\", '"""', "'''", "#",
+    "```python\n", "```\n", "```", "````\n", "~~~\n", "~~~py\n", "```bash\n", "  ```\n", PROGRAM, "def solve(", "solve = 1\n",
+    "class solve:\n", "async def solve(x): pass\n",
+    "<think>", "</think>", "<THINK>", "\n", "\r\n", "\r", "text ", "`", "~", "import os\n", "\tdef solve(a):\n\t\tpass\n", "\0",
+    "print(1)\n", "\\", '"""', "'''", "#",
 )  # fmt: skip
 
 
@@ -32,7 +34,13 @@ def test_code_is_a_part_of_its_answer_or_none(answer, entry_point):
     assert all(line in answer or "<think>" in answer.lower() for line in code.split("\n"))
 
 
-@fuzz(st.sampled_from(["```", "````", "~~~"]), st.sampled_from(["", "python", "py", "Python3"]), st.text(st.sampled_from("ab \n.,*"), max_size=30), st.text(st.sampled_from("ab \n.,*"), max_size=30), st.booleans())  # fmt: skip
+@fuzz(
+    st.sampled_from(["```", "````", "~~~"]),
+    st.sampled_from(["", "python", "py", "Python3"]),
+    st.text(st.sampled_from("ab \n.,*"), max_size=30),
+    st.text(st.sampled_from("ab \n.,*"), max_size=30),
+    st.booleans(),
+)
 def test_a_program_in_a_fence_is_found(fence, language, before, after, closed):
     answer = f"{before}\n{fence}{language}\n{PROGRAM}" + (f"{fence}\n{after}" if closed else "")
     assert find_code(answer, "solve") == PROGRAM
@@ -69,7 +77,8 @@ def test_any_text_is_python_or_not(text):
 
 
 LINES = st.lists(
-    st.dictionaries(st.sampled_from(["ready", "ended", "said", "value", "error", "end", "broken", "tried"]), json_values("int", "list"), max_size=3).map(json_text) | JSON_JUNK | ANY_TEXT,
+    st.dictionaries(st.sampled_from(["ready", "ended", "said", "value", "error", "end", "broken", "tried"]), json_values("int", "list"),
+                    max_size=3).map(json_text) | JSON_JUNK | ANY_TEXT,
     max_size=5,
 )  # fmt: skip
 
@@ -89,10 +98,20 @@ def test_what_a_program_prints_never_passes_by_itself(lines, other):
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5) | st.binary(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple) | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3) | st.frozensets(st.integers() | st.text(max_size=3), max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.binary(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3)
+        | st.frozensets(st.integers() | st.text(max_size=3), max_size=3)
+    ),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @fuzz(VALUES, VALUES)
@@ -117,7 +136,8 @@ READERS = {
     "printed": _decoded,
     "degenerate": lambda text: (repeated_tail(text), repeated_token(text, len(text))),
 }
-PIECES = ["a", " ", "\n", " \n", "\t", "`", "```", "```\n", "```a", "~", "~~~\n", "``` ", "  ```\n", "<think>", "</think>", "<think></think>", "def ", "def solve", "solve ", "solve", "async ", "\r\n", "{", '{"a":1}\n',
+PIECES = ["a", " ", "\n", " \n", "\t", "`", "```", "```\n", "```a", "~", "~~~\n", "``` ", "  ```\n", "<think>", "</think>",
+          "<think></think>", "def ", "def solve", "solve ", "solve", "async ", "\r\n", "{", '{"a":1}\n',
           "{\n", "[", "(", "\\", "é", "a b ", "1"]  # fmt: skip
 
 

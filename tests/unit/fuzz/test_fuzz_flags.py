@@ -19,7 +19,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._version import at_l
 NEWEST = flags.table_of(None)
 KNOWN = sorted(flags.spans())
 VALUES = st.sampled_from(
-    ["1", "-1", "0.5", "-0.5", "1e400", "nan", "inf", "9" * 5000, "²", "1_0", "٣", "{}", '{"a": 1}', "[1]", "[" * 2000, '{"a":' * 2000, "NaN", "", " ", "a b", "--", "-", "true",
+    ["1", "-1", "0.5", "-0.5", "1e400", "nan", "inf", "9" * 5000, "²", "1_0", "٣", "{}", '{"a": 1}', "[1]", "[" * 2000, '{"a":' * 2000,
+     "NaN", "", " ", "a b", "--", "-", "true",
      '"', "\udcff", "\ud800", "DFLASH", "EAGLE", "a,b"]
 )  # fmt: skip
 WORDS = st.lists(
@@ -72,7 +73,11 @@ def test_any_command_line_is_adopted_or_its_loss_is_told(words, version):
     assert not words or not any(word.startswith("--") and len(word) > 2 for word in words) or adopted != type(adopted)()
 
 
-@fuzz(st.lists(st.sampled_from(["--model-path", "/m", "--port", "1", "--trust-remote-code", "x"]), max_size=5), st.sampled_from(["api-key", "admin-api-key", "ssl-keyfile-password", "new-api-key", "hf-token"]), st.booleans())  # fmt: skip
+@fuzz(
+    st.lists(st.sampled_from(["--model-path", "/m", "--port", "1", "--trust-remote-code", "x"]), max_size=5),
+    st.sampled_from(["api-key", "admin-api-key", "ssl-keyfile-password", "new-api-key", "hf-token"]),
+    st.booleans(),
+)
 def test_an_adopted_secret_is_named_and_never_told(words, name, joined):
     secret = [f"--{name}={CANARY}"] if joined else [f"--{name}", CANARY]
     adopted = adopt_arguments([*words, *secret], NEWEST)
@@ -80,7 +85,8 @@ def test_an_adopted_secret_is_named_and_never_told(words, name, joined):
 
 
 HELP = made_of(
-    "usage: launch_server.py [-h] --model-path MODEL_PATH\n", "  --", "  -h, --help  show\n", "--a", "--a-b, --c X", " {a,b}", " [X ...]", " X [X ...]", "  ", "\n", "{", "}",
+    "usage: launch_server.py [-h] --model-path MODEL_PATH\n", "  --", "  -h, --help  show\n", "--a", "--a-b, --c X", " {a,b}", " [X ...]",
+    " X [X ...]", "  ", "\n", "{", "}",
     "--no-a", ", ", "        ", " help text", "[", "...]", "\u2028", "\r\n", "options:\n", "  --a, --no-a\n", "  --x {1,2}\n",
 )  # fmt: skip
 HELPS = [(FIXTURES / "engines" / "sglang_help.txt").read_text()]
@@ -142,7 +148,8 @@ READERS = {
     "value": lambda text: adopt_arguments(["--json-model-override-args", text], NEWEST),
     "argument": lambda text: argument(text.split(" "), "--port"),
 }
-PIECES = ["a", " ", "  ", "{", "}", "[", "]", " [", "a [", "...]", " ...]", "--a", "--a ", "--a, ", "-", "-a", "\n", "  --a\n", "  --a  b\n", "1", "1.", ".", "9", '"', "--port ", "--port 1 ", "--po=", "=",
+PIECES = ["a", " ", "  ", "{", "}", "[", "]", " [", "a [", "...]", " ...]", "--a", "--a ", "--a, ", "-", "-a", "\n", "  --a\n",
+          "  --a  b\n", "1", "1.", ".", "9", '"', "--port ", "--port 1 ", "--po=", "=",
           "[1,", "{\"a\":", "--served-model-name a ", "--cuda-graph-bs 1 ", "x "]  # fmt: skip
 
 

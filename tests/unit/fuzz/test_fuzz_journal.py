@@ -45,7 +45,8 @@ FIELDS = ("MESSAGE", "MESSAGE_ID", "_PID", "_STREAM_ID", "_LINE_BREAK", "__CURSO
 
 EXPORT = made_of(
     *FIELDS, "=", "\n", "\n\n", "\0", "\x04\0\0\0\0\0\0\0", "\xff\xff\xff\xff\xff\xff\xff\xff", "MESSAGE\n", "MESSAGE=a\n", "__CURSOR=s=a;i=1;b=b;m=1\n",
-    "-- No entries --\n", "{", '{"MESSAGE":"x"}\n', '{"MESSAGE":[1,2,256]}\n', '{"__REALTIME_TIMESTAMP":Infinity,"MESSAGE":"x"}\n', "line-max", "pid-change",
+    "-- No entries --\n", "{", '{"MESSAGE":"x"}\n', '{"MESSAGE":[1,2,256]}\n', '{"__REALTIME_TIMESTAMP":Infinity,"MESSAGE":"x"}\n',
+    "line-max", "pid-change",
 ).map(as_read)  # fmt: skip
 OUTPUT = EXPORT | ANY_TEXT.map(as_read)
 ROWS = st.lists(
@@ -111,7 +112,7 @@ class Pipe:
 )
 def test_an_output_is_cut_at_its_line_ends_alone(data, cuts):
     taken = []
-    assert _hand_on(Pipe(pieces_of(data, cuts)), lambda lines: taken.extend(lines)) is False
+    assert _hand_on(Pipe(pieces_of(data, cuts)), taken.extend) is False
     wanted = data.decode("utf-8", "surrogateescape").split("\n")
     assert taken == (wanted if wanted[-1] else wanted[:-1])
 
@@ -244,8 +245,10 @@ READERS = {
         [{"MESSAGE": text[i : i + 9], "_LINE_BREAK": "line-max"} for i in range(0, len(text), 9)]
     ),
 }
-REPEATED = ["a", "\n", "MESSAGE=a\n", "MESSAGE\n", "MESSAGE\n\x01\0\0\0\0\0\0\0a\n", "MESSAGE=a\n\n", "\0", "\x1b[", "\x1b]", "\x1b]a", "\x9b1;", "{", "[", "\\", "é",
-            "\r", "\r\n", "__CURSOR=a\n", "File ID: a\n", TRACEBACK + "\n", "  a\n", "s=a;i=1;", "Entry objects: 1\n", "MESSAGE\n\xff\xff\xff\x00\0\0\0\0\n"]  # fmt: skip
+REPEATED = ["a", "\n", "MESSAGE=a\n", "MESSAGE\n", "MESSAGE\n\x01\0\0\0\0\0\0\0a\n", "MESSAGE=a\n\n", "\0", "\x1b[", "\x1b]", "\x1b]a",
+            "\x9b1;", "{", "[", "\\", "é",
+            "\r", "\r\n", "__CURSOR=a\n", "File ID: a\n", TRACEBACK + "\n", "  a\n", "s=a;i=1;", "Entry objects: 1\n",
+            "MESSAGE\n\xff\xff\xff\x00\0\0\0\0\n"]  # fmt: skip
 
 
 @pytest.mark.parametrize("reader", READERS)

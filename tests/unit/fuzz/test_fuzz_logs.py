@@ -98,7 +98,8 @@ def test_a_log_without_a_failure_tells_none(lines, stopped):
 
 # Each word that is masked, and around it what a server may print.
 SECRET_TEXT = st.lists(
-    made_of("api_key=", "'api_key': ", '"api-key": "', "Bearer ", "--api-key ", "://u:", "@h", "hf_", "sk-", "TOKEN=", "'", '"', "\\", "\\\\", "x", " ", most=6),
+    made_of("api_key=", "'api_key': ", '"api-key": "', "Bearer ", "--api-key ", "://u:", "@h", "hf_", "sk-", "TOKEN=", "'", '"', "\\",
+            "\\\\", "x", " ", most=6),
     min_size=1,
     max_size=4,
 )  # fmt: skip
@@ -168,10 +169,13 @@ READERS = {
     "secrets": in_file,
 }
 PIECES = [
-    "a", "A", "1", " ", "\\", "'", '"', "(", "[", "{", "=", "a=", "a=1 ", "--", "-", "_", "a_", "a-", "loading ", "Capture ", "Capture a ", "load", "gloo ",
+    "a", "A", "1", " ", "\\", "'", '"', "(", "[", "{", "=", "a=", "a=1 ", "--", "-", "_", "a_", "a-", "loading ", "Capture ", "Capture a ",
+    "load", "gloo ",
     "Model architecture ", "[Errno 98] ", "[Errno 98] error while attempting to bind on address (", "a at 1", "watchdog ", "error: ", "Initialized ", "|",
-    "|#", "[1<", "[1", "\x1b[", "\x1b]", "\x9b1;", "api_key='", "api_key=\"", "api_key", "api_key =", "Bearer ", "--api-key ", "://", "://a:", "key=", "A='",
-    'A="', "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "eyJaaaaaaaaaaa.", "sk-", "x-a-", "authorization: ", "Set-Cookie=", "Subprocess a ", "at ", "ValueError: ",
+    "|#", "[1<", "[1", "\x1b[", "\x1b]", "\x9b1;", "api_key='", "api_key=\"", "api_key", "api_key =", "Bearer ", "--api-key ", "://",
+    "://a:", "key=", "A='",
+    'A="', "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "eyJaaaaaaaaaaa.", "sk-", "x-a-", "authorization: ", "Set-Cookie=",
+    "Subprocess a ", "at ", "ValueError: ",
     "ERROR ", "ERROR a] ", "Free memory on device ", "To serve at least one request ", "NCCL error in: ", "DistBackendError: ", "is not available in ",
     "Environment=", "SetCredential=", "\n", "a\n", "mem usage=", "a b=", "<a", "x=<", "server_args=", "server_args={'a': ", "No such file or directory: '",
     "unrecognized arguments", "- ", "usage: ", "Traceback (most recent call last):", "[2026-05-30 08:20:46", " TP0",

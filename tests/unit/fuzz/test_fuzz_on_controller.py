@@ -65,7 +65,8 @@ EVIDENCE = {
 }
 STATE = {
     "format": 1, "name": "s", "host": "h", "repeats": 1, "interleave": False, "owner": {"pid": 1, "started": "x"}, "former": [],
-    "points": [{"name": name, "kind": kind, "status": "measured", "overrides": {"args": {}}, "parameters": {"a": 1}, "argv": ["a"], "same_as": same, "runs": [RUN], "evidence": EVIDENCE}
+    "points": [{"name": name, "kind": kind, "status": "measured", "overrides": {"args": {}}, "parameters": {"a": 1}, "argv": ["a"],
+                "same_as": same, "runs": [RUN], "evidence": EVIDENCE}
                for name, kind, same in (("linear", "baseline_linear", None), ("p", "grid", None), ("q", "grid", "p"))],
 }  # fmt: skip
 KEYS = (
@@ -251,7 +252,7 @@ def test_metrics_of_others_stay_as_they_are(text, subject, number):
         subject = {"host": "h", **subject}
         for dummy in range(2):
             metrics_file.replace(path, "llmops_sglang_benchmark_", {"rate": "tokens"}, subject, [("rate", {}, number)])
-        found = pathlib.Path(path).read_text(encoding="utf-8", newline="")
+        found = pathlib.Path(path).read_bytes().decode()
         own = [line for line in found.split("\n") if line.startswith("llmops_sglang_benchmark_rate{")]
         assert len([line for line in own if line.endswith(f" {number!r}")]) >= 1
         assert found.endswith("\n") and found.count("# TYPE llmops_sglang_benchmark_rate ") == 1
@@ -275,7 +276,9 @@ def test_a_note_of_another_node_is_a_failure_or_nothing(data):
         assert notes.first() == "waiting"
 
 
-@fuzz(st.lists(ANY_TEXT.map(lambda text: text.replace("/", "").replace("\0", "")[:40].encode("utf-8", "replace").decode()) | st.sampled_from(["20261129T201618Z_a.json", "20261329T201618Z_a.json", "2026112\u0669T201618Z_a.json", "20261129T201618Z_a.md"]), max_size=5), st.integers(0, 2) | st.none(), st.floats(0, 1e5) | st.none())  # fmt: skip
+@fuzz(st.lists(ANY_TEXT.map(lambda text: text.replace("/", "").replace("\0", "")[:40].encode("utf-8", "replace").decode())
+               | st.sampled_from(["20261129T201618Z_a.json", "20261329T201618Z_a.json", "2026112\u0669T201618Z_a.json", "20261129T201618Z_a.md"]),
+               max_size=5), st.integers(0, 2) | st.none(), st.floats(0, 1e5) | st.none())  # fmt: skip
 def test_only_records_are_let_go(names, count, days):
     with tempfile.TemporaryDirectory() as directory:
         for name in names:

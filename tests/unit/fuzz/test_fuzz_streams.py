@@ -46,9 +46,12 @@ KEYS = ("choices", "delta", "content", "reasoning_content", "tool_calls", "finis
         "text", "type", "error", "message", "object", "code", "sglext", "spec_tokens_details", "spec_verify_ct", "cached_tokens_details", "index",
         "function", "name", "arguments", "stop_type", "timings", "draft_n")  # fmt: skip
 HEAD = st.lists(
-    st.sampled_from([b"HTTP/1.1 200 OK\r\n", b"HTTP/1.0 204 No\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 \xb2\xb2\xb2 x\r\n", b"\r\n", b"\r\n\r\n", b"\n",
-                     b"Transfer-Encoding: chunked\r\n", b"Content-Length: 5\r\n", b"Content-Length: \xb2\r\n", b"Content-Length: -5\r\n", b"Content-Length: +5\r\n",
-                     b"Content-Length: " + b"9" * 5000 + b"\r\n", b"Connection: close\r\n", b"5\r\nhello\r\n", b"-5\r\n", b"0x5\r\n", b"1_0\r\n", b" 5 ;x=y\r\n", b"+5\r\n", b"0\r\n",
+    st.sampled_from([b"HTTP/1.1 200 OK\r\n", b"HTTP/1.0 204 No\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 \xb2\xb2\xb2 x\r\n",
+                     b"\r\n", b"\r\n\r\n", b"\n",
+                     b"Transfer-Encoding: chunked\r\n", b"Content-Length: 5\r\n", b"Content-Length: \xb2\r\n", b"Content-Length: -5\r\n",
+                     b"Content-Length: +5\r\n",
+                     b"Content-Length: " + b"9" * 5000 + b"\r\n", b"Connection: close\r\n", b"5\r\nhello\r\n", b"-5\r\n", b"0x5\r\n",
+                     b"1_0\r\n", b" 5 ;x=y\r\n", b"+5\r\n", b"0\r\n",
                      b"\xb2\r\n", b"f" * 5000 + b"\r\n", b"HTTP/1.1 " + b"9" * 5000 + b" OK\r\n", b"HTTP/1.1\r\n"])
     | ANY_BYTES,
     max_size=10,
@@ -98,7 +101,8 @@ def events_of(pieces):
 
 
 @fuzz(
-    st.lists(st.sampled_from([b"data: x", b"data:", b"data", b": c", b"\n", b"\r\n", b"\n\n", b"\r", b"id: 1", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xc3"]) | ANY_BYTES, max_size=15).map(b"".join)
+    st.lists(st.sampled_from([b"data: x", b"data:", b"data", b": c", b"\n", b"\r\n", b"\n\n", b"\r", b"id: 1", b"\xef\xbb\xbf",
+                              b"\xe2\x80\xa8", b"\xc3"]) | ANY_BYTES, max_size=15).map(b"".join)
     | mutated(STREAMS).map(lambda stream: stream[-3000:]),
     CUTS,
 )  # fmt: skip
@@ -199,7 +203,8 @@ READERS = {
     "answer": answered,
     "stream": lambda text: or_failure(read_stream, text, allowed=(BadAnswer,)),
 }  # fmt: skip
-PIECES = ["a", "\n", "\r\n", "data: a\n", "data: a\n\n", "data: {}\n\n", "1\r\na\r\n", "A: b\r\n", "HTTP/1.1 100 C\r\n\r\n", '{"a":1}\n', "[", '"', "\\", "é", "9",
+PIECES = ["a", "\n", "\r\n", "data: a\n", "data: a\n\n", "data: {}\n\n", "1\r\na\r\n", "A: b\r\n", "HTTP/1.1 100 C\r\n\r\n", '{"a":1}\n',
+          "[", '"', "\\", "é", "9",
           'data: {"choices":[{"delta":{"content":"a"}}]}\n\n', '{"choices":[{"delta":{"content":"a"}}]}\n', "\ufeff"]  # fmt: skip
 
 

@@ -28,7 +28,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._systemd import (
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import closest, unit_name
 
-NAMES = ("LoadState", "ActiveState", "MainPID", "NRestarts", "ExecMainStatus", "InvocationID", "Environment", "EnvironmentFiles", "DropInPaths", "ExecStart",
+NAMES = ("LoadState", "ActiveState", "MainPID", "NRestarts", "ExecMainStatus", "InvocationID", "Environment", "EnvironmentFiles",
+         "DropInPaths", "ExecStart",
          "LoadCredential", "LoadError", "NeedDaemonReload", "FragmentPath")  # fmt: skip
 SHOWN = made_of(
     *NAMES, "=", "\n", "\r", "\u2028", "\x85", "\x0c", "\x1c", "loaded", "active", "yes", "1", "²", "9" * 5000, "-1", " ", '"', "'", "\\", "$", "A=1",
@@ -200,7 +201,8 @@ READERS = {
     "name": lambda text: or_failure(unit_name, text),
     "group": unit_of_cgroup,
 }
-PIECES = ["a", " ", "=", "A=1\n", "A=", '"', '"a" ', "\\", '\\"', "\\x41", "\\303", "/x (ignore_errors=yes) ", "/x (", "argv[]=", "argv[]=a ; ", "\n", "é", "/a.service", "a.slice/",
+PIECES = ["a", " ", "=", "A=1\n", "A=", '"', '"a" ', "\\", '\\"', "\\x41", "\\303", "/x (ignore_errors=yes) ", "/x (", "argv[]=",
+          "argv[]=a ; ", "\n", "é", "/a.service", "a.slice/",
           "Authentication ", "authentication is ", "1 ", "'", "$"]  # fmt: skip
 
 

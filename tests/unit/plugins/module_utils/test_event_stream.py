@@ -129,7 +129,8 @@ def test_what_is_no_size_is_refused(size):
 
 
 @pytest.mark.parametrize(
-    "head", [b"HTTP/1.1 \xb2\xb2\xb2 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: \xb2\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n"],
+    "head", [b"HTTP/1.1 \xb2\xb2\xb2 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: \xb2\r\n\r\n",
+             b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n"],
     ids=["status", "length", "long"],
 )  # fmt: skip
 def test_digits_of_other_scripts_are_no_numbers(head):
