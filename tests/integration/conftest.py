@@ -11,6 +11,12 @@ from conformance import known_differences
 
 hosts = host_fixture.hosts
 unit = hand_written_unit.unit
+# One of them that began last would keep every process but its own waiting.
+SLOWEST = ["test_sweep", "test_demo_without_root", "test_rolling_restart"]
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.stem not in SLOWEST)
 
 
 @pytest.hookimpl(optionalhook=True)
