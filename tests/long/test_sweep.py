@@ -27,7 +27,13 @@ def test_the_best_of_twelve_is_promoted_and_another_sweep_changes_nothing(hosts,
     points += [REJECTED, {"name": "tiny-window", "speculative": {"draft_window_size": 8}}]
     swept = SweptServer(hosts, tmp_path, server_environment=slow, sweep_points=points, sweep_grid=GRID)
     swept.vars["benchmark_matrix"].update(
-        contexts=[60], concurrency=[2], max_tokens=24, requests=4, warmup=1, repeats=3
+        # Of three runs each, one slow run keeps the winner from being proven.
+        contexts=[60],
+        concurrency=[2],
+        max_tokens=24,
+        requests=4,
+        warmup=1,
+        repeats=5,
     )
     # Four that fail stand side by side, and that must not end it; a busy machine spreads the runs.
     swept.vars.update(sweep_max_failures=5, sweep_gate={"max_spread": 0.5})
