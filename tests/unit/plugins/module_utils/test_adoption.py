@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 from ansible_collections.llmops.sglang.plugins.module_utils import _adoption_source, _flags, _speculative
 from ansible_collections.llmops.sglang.plugins.module_utils._adopted_arguments import SECRET_ARGUMENTS, adopt_arguments
 from ansible_collections.llmops.sglang.plugins.module_utils._adoption import Found, adopt, file_settings
-from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import (
-    is_secret_variable,
-    parse_environment_file,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import parse_environment_file
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import table_of
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch
 from ansible_collections.llmops.sglang.plugins.module_utils._server_arguments import Entry, Words
@@ -336,43 +333,6 @@ def test_a_command_that_is_no_server_has_no_arguments():
     assert any("does not start an SGLang server" in remark for remark in result["remarks"])
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("A=1\n# c\n; d\nB = two words  \n", {"A": "1", "B": "two words"}),
-        ('A=\'x y\'\nB="q\\"q\\n"\n', {"A": "x y", "B": 'q"q\\n'}),
-        ("A=a\\\nb\nA2=a\\ \nno\n=x\n1x=2\nexport C=1\n", {"A": "ab", "A2": "a "}),
-        ("A=x'y'\nB='x'y\nC=$HOME\nD=\n", {"A": "x'y'", "B": "xy", "C": "$HOME", "D": ""}),
-        ("A='multi\nline'\nA3=last", {"A": "multi\nline", "A3": "last"}),
-        ("A=1\nA=2", {"A": "2"}),
-        # The answers of systemd 252.
-        ("# comment \\\nA=eaten\nB=1", {"B": "1"}),
-        (
-            'D="q\\"q\\n\\$\\`\\\\"\nH=\'x\'y "z"\nP="a" # b\nS=tail\\  ',
-            {"D": 'q"q\\n$`\\', "H": 'xy "z"', "P": "a# b", "S": "tail "},
-        ),
-    ],
-)
-def test_environment_files_read_as_systemd_does(text, expected):
-    assert parse_environment_file(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "secret"),
-    [
-        ("HF_TOKEN", "x", True),
-        ("AWS_SECRET_ACCESS_KEY", "x", True),
-        ("TOKENIZERS_PARALLELISM", "false", False),
-        ("SSL_CERT_FILE", "/k", False),
-        ("MAX_TOKENS", "5", False),
-        ("http_proxy", "http://u:p@h:1", True),
-        ("http_proxy", "http://h:1", False),
-    ],
-)
-def test_secrets_are_told_by_whole_words(name, value, secret):
-    assert is_secret_variable(name, value) is secret
-
-
 def test_a_secret_in_another_command_of_the_unit_is_not_shown():
     text = "[Service]\nExecStartPre=/bin/sh -c 'HF_TOKEN=hf_verysecret fetch --api-key sk-verysecret'"
     result = adopted([*START, "--model-path", "/m"], settings=file_settings([text]))
@@ -397,19 +357,6 @@ def test_the_configuration_file_of_our_own_tells_which_keys_it_holds(tmp_path, t
     names = _adoption_source._config_names([("Service", "LoadCredential", f"config.yaml:{config}")], words)
     result = adopted(words, environment={"LLMOPS_SGLANG_UNIT": "0"}, config_names=names)
     assert (result["secrets"], result["complete"]) == (secrets, complete)
-
-
-def test_an_env_within_an_env_is_one_however_many_there_are():
-    launch = read_launch(
-        [*["env"] * 2000, "A=1", "/usr/bin/env", "B=2", "python", "-m", "sglang.launch_server", "--port", "1"]
-    )
-    assert (launch.kind, launch.interpreter, launch.environment) == ("env", "python", {"A": "1", "B": "2"})
-
-
-def test_variables_made_of_each_other_do_not_fill_the_memory():
-    script = "A=aaaaaaaaaa\n" + "A=$A$A$A$A$A$A$A$A\n" * 30 + "python -m sglang.launch_server --port 1\n"
-    launch = read_launch(["bash", "-c", script])
-    assert launch.found and not launch.clear
 
 
 def test_a_value_that_is_nested_without_end_stays_a_text():
