@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.llmops.sglang.plugins.plugin_utils._told_module import ToldModule
+from ansible_collections.llmops.sglang.plugins.plugin_utils._claiming_module import ClaimingModule
 
 
-class ActionModule(ToldModule):
+class ActionModule(ClaimingModule):
     DOES = "reading what is installed, and writing the unit"

@@ -10,7 +10,7 @@ import time
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.plugin_utils import _sweep_owner, _sweep_state
+from ansible_collections.llmops.sglang.plugins.plugin_utils import _play_process, _sweep_state
 from ansible_collections.llmops.sglang.plugins.plugin_utils._controller_action import ControllerAction
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_baselines import (
     NAMES,
@@ -106,7 +106,7 @@ def _points(params: dict[str, t.Any]) -> tuple[list[Point], list[str]]:
 def _state(params: dict[str, t.Any], host: str, path: str, points: list[Point]) -> tuple[dict[str, t.Any], list[str]]:
     """The new state, with what an earlier one knows; and what of that does not count any more."""
     old = _sweep_state.load(path) or {}
-    if _sweep_owner.still_runs(old.get("owner")):
+    if _play_process.still_runs(old.get("owner")):
         raise Failure(
             "condition_not_met",
             f"Another play (process {old['owner']['pid']}) is at the sweep '{params['name']}' of '{host}': wait for its end.",
@@ -129,7 +129,7 @@ def _state(params: dict[str, t.Any], host: str, path: str, points: list[Point]) 
         **how,
         "points": entries,
         "former": former,
-        "owner": _sweep_owner.this_play(),
+        "owner": _play_process.this_play(),
         "failures_in_a_row": 0,
         "stopped": None,
         "current": None,

@@ -14,6 +14,8 @@ UNIT_SPEC: Spec = {
     "scope": {"type": "str", "choices": ["system", "user"], "default": "system"},
 }
 
+PLAY_SPEC: Spec = {"play": {"type": "dict"}}
+
 CONNECTION_SPEC: Spec = {
     "base_url": {"type": "str"},
     "api_key": {"type": "str", "no_log": True},

@@ -20,6 +20,7 @@ author:
 extends_documentation_fragment:
   - llmops.sglang._attributes
   - llmops.sglang._unit
+  - llmops.sglang._play
 attributes:
   check_mode:
     support: full
@@ -156,6 +157,10 @@ diff:
   description: The files before and after, without secrets.
   returned: with O(state=restored)
   type: list
+claimed_by:
+  description: The play that has the unit; its process, user and controller.
+  returned: where another play changes the unit now
+  type: dict
 failure_class:
   description: The kind of failure.
   returned: failure
@@ -172,8 +177,9 @@ import re
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llmops.sglang.plugins.module_utils._argspec import required_unit
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import PLAY_SPEC, required_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
+from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import claimed_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._server_history import (
     LAST_GOOD,
     PREVIOUS,
@@ -187,6 +193,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import un
 def main() -> None:
     spec = {
         **required_unit(),
+        **PLAY_SPEC,
         "state": {"type": "str", "choices": ["listed", "recorded", "restored", "absent"], "default": "listed"},
         "proven": {"type": "bool", "default": False},
         "label": {"type": "str"},
@@ -195,26 +202,28 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     params = module.params
     history = None
+    warnings: list[str] = []
 
     def set_context(temporary: str, path: str) -> None:
         module.set_context_if_different(temporary, module.selinux_default_context(path), False)
 
     try:
         label = checked_label(params["label"] or "")
-        manager = Manager(module.run_command, params["scope"])
-        history = ServerHistory(
-            manager, unit_name(params["name"]), places_of(params["scope"]), set_context, module.check_mode
-        )
-        if params["state"] == "recorded":
-            result = history.recorded(params["proven"], label)
-        elif params["state"] == "restored":
-            result = history.restored(params["to"])
-        else:
-            result = history.absent(label) if params["state"] == "absent" else history.listed()
+        with claimed_unit(params, module.check_mode or params["state"] == "listed") as warnings:
+            manager = Manager(module.run_command, params["scope"])
+            history = ServerHistory(
+                manager, unit_name(params["name"]), places_of(params["scope"]), set_context, module.check_mode
+            )
+            if params["state"] == "recorded":
+                result = history.recorded(params["proven"], label)
+            elif params["state"] == "restored":
+                result = history.restored(params["to"])
+            else:
+                result = history.absent(label) if params["state"] == "absent" else history.listed()
     except Failure as failure:
-        warn(module, history)
+        warn(module, history, warnings)
         fail_module(module, failure)
-    warn(module, history)
+    warn(module, history, warnings)
     module.exit_json(**result)
 
 
@@ -227,8 +236,8 @@ def checked_label(label: str) -> str:
     return label
 
 
-def warn(module: AnsibleModule, history: ServerHistory | None) -> None:
-    for warning in history.warnings if history else ():
+def warn(module: AnsibleModule, history: ServerHistory | None, warnings: list[str]) -> None:
+    for warning in [*warnings, *(history.warnings if history else ())]:
         module.warn(warning)
 
 

@@ -26,6 +26,7 @@ author:
 extends_documentation_fragment:
   - llmops.sglang._attributes
   - llmops.sglang._unit
+  - llmops.sglang._play
 attributes:
   check_mode:
     support: full
@@ -136,6 +137,10 @@ elapsed:
   description: Duration of the state change in seconds.
   type: float
   returned: success, and where a stop or a start failed
+claimed_by:
+  description: The play that has the unit; its process, user and controller.
+  returned: where another play changes the unit now
+  type: dict
 failure_class:
   description: Word for the kind of failure.
   type: str
@@ -151,8 +156,9 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llmops.sglang.plugins.module_utils._argspec import required_unit
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import PLAY_SPEC, required_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
+from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import claimed_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._service_state import ServiceChange, Timeouts
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
@@ -161,6 +167,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import un
 def main() -> None:
     spec = {
         **required_unit(),
+        **PLAY_SPEC,
         "state": {"type": "str", "choices": ["converged", "restarted", "started", "stopped"], "default": "converged"},
         "reset_failed": {"type": "bool", "default": True},
         "stop_timeout": {"type": "int", "default": 600},
@@ -171,21 +178,22 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     params = module.params
     try:
-        change = ServiceChange(
-            manager=Manager(module.run_command, params["scope"]),
-            name=unit_name(params["name"]),
-            timeouts=Timeouts(stop=params["stop_timeout"], start=params["start_timeout"]),
-            reset_failed=params["reset_failed"],
-            check_mode=module.check_mode,
-            unit_to_change=params["unit_to_change"],
-            clock=time.monotonic,
-            sleep=time.sleep,
-        )
-        change.enable(params["enabled"])
-        change.bring_to(params["state"])
+        with claimed_unit(params, module.check_mode) as warnings:
+            change = ServiceChange(
+                manager=Manager(module.run_command, params["scope"]),
+                name=unit_name(params["name"]),
+                timeouts=Timeouts(stop=params["stop_timeout"], start=params["start_timeout"]),
+                reset_failed=params["reset_failed"],
+                check_mode=module.check_mode,
+                unit_to_change=params["unit_to_change"],
+                clock=time.monotonic,
+                sleep=time.sleep,
+            )
+            change.enable(params["enabled"])
+            change.bring_to(params["state"])
     except Failure as failure:
         fail_module(module, failure)
-    for warning in change.warnings:
+    for warning in [*warnings, *change.warnings]:
         module.warn(warning)
     result = change.result()
     if module._diff and result["changed"]:

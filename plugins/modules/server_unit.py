@@ -18,6 +18,7 @@ author:
 extends_documentation_fragment:
   - llmops.sglang._attributes
   - llmops.sglang._unit
+  - llmops.sglang._play
 attributes:
   check_mode:
     support: full
@@ -296,6 +297,10 @@ diff:
   description: The file before and after, without secrets, and in C(prepared) what that means in words.
   returned: success
   type: raw
+claimed_by:
+  description: The play that has the unit; its process, user and controller.
+  returned: where another play changes the unit now
+  type: dict
 failure_class:
   description:
     - The kind of failure. It comes before anything is written, unless C(changed) is true with it.
@@ -309,15 +314,19 @@ log_tail:
   elements: str
 """
 
+import contextlib
+
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llmops.sglang.plugins.module_utils._argspec import required_unit
+from ansible_collections.llmops.sglang.plugins.module_utils._argspec import PLAY_SPEC, required_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
+from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import claimed_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._server_unit import ServerUnit
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import Writer
 
 ARGUMENT_SPEC = {
     **required_unit(),
+    **PLAY_SPEC,
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "style": {"type": "str", "choices": ["unit", "drop_in"], "default": "unit"},
     "python": {"type": "str"},
@@ -350,11 +359,14 @@ def main() -> None:
         argument_spec=ARGUMENT_SPEC, required_if=[("state", "present", ("python",))], supports_check_mode=True
     )
     warnings: list[str] = []
+    params = module.params
     try:
-        server = ServerUnit(
-            module.params, module.run_command, Writer(module), module.check_mode, module.tmpdir, warnings
-        )
-        result = server.present() if module.params["state"] == "present" else server.absent()
+        # What is written elsewhere changes no unit of this host.
+        claimed = contextlib.nullcontext([]) if params["dest_dir"] else claimed_unit(params, module.check_mode)
+        with claimed as told:
+            warnings += told
+            server = ServerUnit(params, module.run_command, Writer(module), module.check_mode, module.tmpdir, warnings)
+            result = server.present() if params["state"] == "present" else server.absent()
     except Failure as failure:
         warn(module, warnings)
         fail_module(module, failure)

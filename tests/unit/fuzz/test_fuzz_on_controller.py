@@ -32,8 +32,8 @@ from hypothesis import strategies as st
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.plugin_utils import _metrics_file as metrics_file
+from ansible_collections.llmops.sglang.plugins.plugin_utils import _play_process as play_process
 from ansible_collections.llmops.sglang.plugins.plugin_utils import _record_history as record_history
-from ansible_collections.llmops.sglang.plugins.plugin_utils import _sweep_owner as sweep_owner
 from ansible_collections.llmops.sglang.plugins.plugin_utils import _sweep_state as sweep_state
 from ansible_collections.llmops.sglang.plugins.plugin_utils._json_schema import problems
 from ansible_collections.llmops.sglang.plugins.plugin_utils._node_notes import FAILED, NodeNotes
@@ -129,7 +129,7 @@ def test_any_state_of_a_sweep_is_read_or_refused(folder, data):
     left, told = take_over([entry], state["points"], folder, False)
     assert all(run["status"] in ("measured", "failed") or isinstance(run["status"], str) for run in entry["runs"])
     assert all(isinstance(sentence, str) for sentence in told) and isinstance(left, list)
-    assert sweep_owner.still_runs(state.get("owner")) in (True, False)
+    assert play_process.still_runs(state.get("owner")) in (True, False)
 
 
 @fuzz(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ansible_collections.llmops.sglang.plugins.action import sweep_plan, sweep_point
 from ansible_collections.llmops.sglang.plugins.modules import sweep_plan as plan_module
 from ansible_collections.llmops.sglang.plugins.modules import sweep_point as point_module
-from ansible_collections.llmops.sglang.plugins.plugin_utils import _sweep_owner, _sweep_progress
+from ansible_collections.llmops.sglang.plugins.plugin_utils import _play_process, _sweep_progress
 from ansible_collections.llmops.sglang.tests.unit import controller_task
 from ansible_collections.llmops.sglang.tests.unit.benchmark_record import cell, distribution, record
 
@@ -327,11 +327,11 @@ def test_where_all_points_are_rejected_nothing_is_planned(play):
 def test_another_play_of_the_same_sweep_is_refused(play, monkeypatch):
     sweep = play(**grid(4))
     assert sweep.run(steps=3) is False
-    mine = _sweep_owner.this_play()
-    monkeypatch.setattr(_sweep_owner, "this_play", lambda: {**mine, "pid": 1})
+    mine = _play_process.this_play()
+    monkeypatch.setattr(_play_process, "this_play", lambda: {**mine, "pid": 1})
     with pytest.raises(Refused, match="Another play"):
         sweep.run()
-    monkeypatch.setattr(_sweep_owner, "_started", lambda pid: None)
+    monkeypatch.setattr(_play_process, "_started", lambda pid: None)
     assert sweep.run()
 
 

@@ -18,7 +18,7 @@ from ansible_collections.llmops.sglang.plugins.plugin_utils._controller_action i
 
 PLUGINS = pathlib.Path(__file__).resolve().parents[4] / "plugins"
 # They read and write a few files.
-QUICK = {"server_history", "benchmark_compare"}
+QUICK = {"benchmark_compare"}
 
 
 @pytest.fixture

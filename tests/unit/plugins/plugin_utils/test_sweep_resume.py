@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.llmops.sglang.plugins.plugin_utils._play_process import still_runs
 from ansible_collections.llmops.sglang.plugins.plugin_utils._record_history import STARTS_COLUMNS, STARTS_FILE, starts
 from ansible_collections.llmops.sglang.plugins.plugin_utils._report_text import plain
 from ansible_collections.llmops.sglang.plugins.plugin_utils._shared_file import write_table
-from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_owner import still_runs
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_resume import take_over
 
 EVIDENCE = {

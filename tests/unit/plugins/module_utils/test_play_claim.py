@@ -1,0 +1,220 @@
+# Copyright (c) 2026 The llmops.sglang contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A unit is changed by one play at a time, and a play that has ended keeps nobody waiting."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ansible_collections.llmops.sglang.plugins.module_utils import _play_claim
+from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import claimed_unit
+
+MINE = {"machine": "ctl1 boot ns", "pid": 10, "started": "100", "user": "ops", "controller": "ctl1", "named": True}
+OTHER = {**MINE, "pid": 20, "started": "200", "user": "night"}
+ELSEWHERE = {**OTHER, "machine": "ctl2 boot ns", "controller": "ctl2"}
+
+
+class Host:
+    """The claims of a host below a directory of the test."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.path = folder / "llmops-sglang" / "sglang.service.play"
+
+    def claim(self, play, look_only=False, **more):
+        asked = {"name": "sglang", "scope": "system", "play": play and {"others": [], **play, **more}}
+        with claimed_unit(asked, look_only, str(self.folder)) as warnings:
+            return warnings
+
+    def holder(self):
+        return json.loads(self.path.read_text())["play"]
+
+    def edit(self, **changed):
+        self.path.write_text(json.dumps({**json.loads(self.path.read_text()), **changed}))
+
+    def refused(self, play, **more):
+        before = self.path.read_text()
+        with pytest.raises(Failure) as caught:
+            self.claim(play, **more)
+        assert caught.value.failure_class == "condition_not_met" and self.path.read_text() == before
+        return caught.value
+
+
+@pytest.fixture
+def host(tmp_path):
+    return Host(tmp_path)
+
+
+@pytest.fixture
+def connection():
+    """A process that may be taken for a connection, and how it is written down."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield process, [process.pid, _play_claim._stat(process.pid)[1]]
+    process.kill()
+    process.communicate()
+
+
+def test_a_play_may_come_again_and_keeps_its_time(host):
+    host.claim(MINE)
+    host.edit(since="01:02:03 UTC")
+    host.claim(MINE, others=[[10, "100"]])
+    assert host.holder() == MINE
+    assert json.loads(host.path.read_text())["since"] == "01:02:03 UTC"
+    assert host.path.stat().st_mode & 0o777 == 0o644 and host.path.parent.stat().st_mode & 0o777 == 0o755
+
+
+def test_another_play_of_this_controller_is_refused_with_its_name(host):
+    host.claim(OTHER)
+    failure = host.refused(MINE, others=[[20, "200"], [30, "300"]])
+    assert "(process 20 of 'night' on 'ctl1', since " in failure.msg and "another controller" not in failure.msg
+    assert failure.result["claimed_by"] == OTHER
+
+
+@pytest.mark.parametrize("others", [[], [[20, "201"]], [[21, "200"]]], ids=["gone", "number in use again", "another"])
+def test_a_play_of_this_controller_that_has_ended_is_followed(host, others):
+    host.claim(OTHER)
+    host.claim(MINE, others=others)
+    assert host.holder() == MINE
+
+
+@pytest.mark.parametrize("held, asks", [({"named": False}, {}), ({}, {"others": None})], ids=["unnamed", "hidden"])
+def test_what_the_list_does_not_tell_is_left_to_the_controller(host, held, asks):
+    host.claim({**OTHER, **held})
+    failure = host.refused(MINE, **asks)
+    host.claim(MINE, **asks, ended=failure.result["claimed_by"])
+    assert host.holder() == MINE
+
+
+def test_what_the_controller_knows_to_have_ended_is_no_other_play(host):
+    host.claim({**OTHER, "named": False})
+    host.refused(MINE, ended={**OTHER, "started": "1"})
+
+
+def test_a_play_of_another_controller_goes_on_for_as_long_as_its_connection(host, connection):
+    process, session = connection
+    host.claim(ELSEWHERE)
+    host.edit(session=session, renewed=0)
+    assert "of another controller that is known by its connection" in host.refused(MINE).msg
+    assert "'ctl2'" in host.refused(None).msg
+    process.kill()
+    process.wait()
+    host.claim(MINE)
+    assert host.holder() == MINE
+
+
+def test_a_connection_whose_number_is_in_use_again_has_ended(host, connection):
+    host.claim(ELSEWHERE)
+    host.edit(session=[connection[1][0], "1"])
+    host.claim(MINE)
+    assert host.holder() == MINE
+
+
+@pytest.mark.parametrize("quiet, ended", [(0, False), (590, False), (610, True), (-60, True), ("x", True)])
+def test_without_a_connection_quiet_tells_that_a_play_has_ended(host, quiet, ended):
+    host.claim(ELSEWHERE)
+    host.edit(session=None, renewed=quiet if isinstance(quiet, str) else _play_claim._since_boot() - quiet)
+    if ended:
+        host.claim(MINE)
+    else:
+        host.refused(MINE)
+
+
+def test_a_review_takes_nothing_and_is_told(host):
+    assert host.claim(MINE, look_only=True) == [] and not host.path.parent.exists()
+    host.claim(OTHER)
+    (warning,) = host.claim(MINE, look_only=True, others=[[20, "200"]])
+    assert "Another play changes the unit 'sglang.service' now (process 20" in warning
+    assert host.claim(OTHER, look_only=True) == [] and host.holder() == OTHER
+
+
+def test_who_is_no_play_takes_nothing(host):
+    host.claim(None)
+    assert not host.path.exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"play": 1}', '{"play": {}}', "[" * 60000, "\xff"])
+def test_a_claim_that_is_none_keeps_nobody_waiting(host, text):
+    host.claim(OTHER)
+    host.path.write_text(text, encoding="latin-1")
+    host.claim(MINE, others=[[20, "200"]])
+    assert host.holder() == MINE
+
+
+def test_a_task_that_is_still_at_work_is_waited_for(host, monkeypatch):
+    """A module of a play that was killed goes on for as long as it needs."""
+    host.claim(OTHER)
+    naps = []
+    with host.path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        monkeypatch.setattr(time, "sleep", lambda seconds: (naps.append(seconds), fcntl.flock(held, fcntl.LOCK_UN)))
+        host.claim(MINE)
+    assert naps and host.holder() == MINE
+
+
+def test_a_task_that_never_ends_is_told(host, monkeypatch):
+    host.claim(OTHER)
+    monkeypatch.setattr(_play_claim, "_LOCK_SECONDS", 0.2)
+    with host.path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        failure = host.refused(MINE)
+    assert f"'fuser {host.path}'" in failure.msg and "claimed_by" not in failure.result
+
+
+def test_a_play_at_work_is_told_at_once(host, monkeypatch):
+    host.claim(OTHER)
+    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waited"))
+    with host.path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        host.refused(MINE, others=[[20, "200"]])
+
+
+def test_two_tasks_of_one_play_come_one_after_the_other(host, monkeypatch):
+    monkeypatch.setattr(_play_claim, "_LOCK_SECONDS", 0.1)
+    asked = {"name": "sglang", "scope": "system", "play": {**MINE, "others": []}}
+    with claimed_unit(asked, False, str(host.folder)):
+        host.refused(MINE)
+    host.claim(MINE)
+
+
+def test_who_may_not_write_there_looks(host, monkeypatch):
+    host.claim(OTHER)
+    open_file = os.open
+
+    def open_to_read(path, flags, mode=0o777):
+        if flags & os.O_RDWR:
+            raise PermissionError(13, "Permission denied", path)
+        return open_file(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", open_to_read)
+    host.refused(MINE, others=[[20, "200"]])
+    host.claim(MINE)
+    assert host.holder() == OTHER
+
+
+def test_where_the_user_has_no_runtime_directory_nothing_is_made(tmp_path):
+    Host(tmp_path / "none").claim(MINE)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_link_in_its_place_is_not_followed(host, tmp_path):
+    host.path.parent.mkdir()
+    host.path.symlink_to(tmp_path / "precious")
+    with pytest.raises(Failure, match="remove what is in its place") as caught:
+        host.claim(MINE)
+    assert caught.value.failure_class == "write_failed" and not (tmp_path / "precious").exists()
+
+
+def test_the_connection_is_the_nearest_sshd(monkeypatch):
+    tree = {50: ("python3", "5", 40), 40: ("sudo", "4", 30), 30: ("sshd-session", "3", 20), 20: ("sshd", "2", 1)}
+    monkeypatch.setattr(_play_claim, "_stat", lambda pid: tree.get(pid, ("", None, 0)))
+    assert _play_claim._session(50) == [30, "3"]
+    tree[30] = ("dockerd", "3", 1)
+    assert _play_claim._session(50) is None
