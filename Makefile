@@ -3,7 +3,7 @@
 
 WITH_TOOLS = @tests/setup/with_tools.sh
 
-.PHONY: help tools demo demo-quick test test-real test-long performance docs lock clean
+.PHONY: help tools demo demo-quick demo-picture test test-real test-long performance docs lock clean
 
 help:
 	@echo "make demo        the main job on a real SGLang server (the first time it installs that server)"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-long   what is too long for make test"
 	@echo "make docs        build the documentation's site into .build/docs"
 	@echo "make performance  measure what the collection costs, and write docs/performance.md"
+	@echo "make demo-picture  record the quick demo, and make the picture of it in README.md"
 	@echo "make tools       only install what the other targets need"
 	@echo "make lock        renew the lock files of the tools"
 	@echo "make clean       remove what was built in this clone"
@@ -25,6 +26,11 @@ demo:
 
 demo-quick:
 	$(WITH_TOOLS) python tests/demo/run.py --quick
+
+demo-picture:
+	@mkdir -p .build
+	$(WITH_TOOLS) python tests/demo/run.py --quick >.build/demo.log
+	$(WITH_TOOLS) python tests/tools/terminal_picture.py .build/demo.log docs/demo.svg
 
 test:
 	$(WITH_TOOLS) python tests/run.py
