@@ -8,6 +8,9 @@ import os
 import pathlib
 import sys
 
+import fault_rows
+import pytest
+
 CLONE = pathlib.Path(__file__).resolve().parent.parent
 COLLECTIONS = CLONE / ".build" / "collections"
 
@@ -18,3 +21,15 @@ if not link.is_symlink():
 if str(COLLECTIONS) not in sys.path:
     sys.path.insert(0, str(COLLECTIONS))
 os.environ.setdefault("ANSIBLE_COLLECTIONS_PATH", str(COLLECTIONS))
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", fault_rows.MARK)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    fault_rows.begin()
+    result = yield
+    fault_rows.keep(item)
+    return result

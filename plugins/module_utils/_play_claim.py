@@ -26,6 +26,8 @@ _WHO = ("machine", "pid", "started")
 _QUIET_SECONDS = 600.0
 # Seconds to wait for another module that changes the same unit just now.
 _LOCK_SECONDS = 60.0
+# Seconds to wait for the end of another controller's play: its connection is kept open for a minute after it by ControlPersist.
+_CONNECTION_SECONDS = 75.0
 _POLL_SECONDS = 0.05
 
 
@@ -54,15 +56,18 @@ def claimed_unit(params: t.Mapping[str, t.Any], look_only: bool, runtime: str = 
                 [f"{_who(unit, claim)}: what is told here may be half of its change."] if _goes_on(claim, play) else []
             )
             return
-        deadline = time.monotonic() + _LOCK_SECONDS
+        began = time.monotonic()
         while True:
             locked = _lock(handle)
             claim = _read(handle)
+            waited = time.monotonic() - began
             if _goes_on(claim, play):
-                raise _refusal(unit, claim, play)
-            if locked:
+                if _of_this_controller(claim, play) or waited > _CONNECTION_SECONDS:
+                    raise _refusal(unit, claim, play)
+                fcntl.flock(handle, fcntl.LOCK_UN)
+            elif locked:
                 break
-            if time.monotonic() > deadline:
+            elif waited > _LOCK_SECONDS:
                 raise _still_at_work(unit, path)
             time.sleep(_POLL_SECONDS)
         if writable and play:
@@ -138,6 +143,10 @@ def _same(claim: Play, play: Play) -> bool:
     return all(claim["play"].get(key) == play.get(key) for key in _WHO)
 
 
+def _of_this_controller(claim: t.Optional[Play], play: t.Optional[Play]) -> bool:
+    return bool(claim and play) and claim["play"].get("machine") == play.get("machine")
+
+
 def _goes_on(claim: t.Optional[Play], play: t.Optional[Play]) -> bool:
     """Whether the play of *claim* is another one than *play*, and has not ended as far as can be known."""
     if not claim:
@@ -146,7 +155,7 @@ def _goes_on(claim: t.Optional[Play], play: t.Optional[Play]) -> bool:
     ended = play.get("ended")
     if _same(claim, play) or (isinstance(ended, dict) and _same(claim, ended)):
         return False
-    if holder.get("machine") == play.get("machine"):
+    if _of_this_controller(claim, play):
         others = play.get("others")
         # Where this does not tell, the action plugin looks at that very process and asks again.
         return (
@@ -197,8 +206,8 @@ def _who(unit: str, claim: t.Optional[Play]) -> str:
 
 def _refusal(unit: str, claim: t.Optional[Play], play: t.Optional[Play]) -> Failure:
     holder = (claim or {"play": {}})["play"]
-    elsewhere = holder.get("machine") != (play or {}).get("machine")
-    known = " (of a play of another controller that is known by its connection to this host)" if elsewhere else ""
+    here = _of_this_controller(claim, play)
+    known = "" if here else " (of a play of another controller that is known by its connection to this host)"
     return Failure(
         "condition_not_met",
         f"{_who(unit, claim)}: wait until it has ended{known}, and run this again.",

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import ansible_fork
+import fault_rows
 import yaml
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -146,4 +147,10 @@ def run_ansible(
         json.dump(dict(extra_vars), variables)
         variables.flush()
         words = [*words, "-e", f"@{variables.name}"]
-        return ansible_fork.run(program, words, REPOSITORY, environ or {}, timeout)
+        with tempfile.TemporaryDirectory() as directory:
+            results = pathlib.Path((environ or {}).get("LLMOPS_RESULT_FILE") or f"{directory}/results")
+            whole = {**(environ or {}), "LLMOPS_RESULT_FILE": str(results)}
+            done = ansible_fork.run(program, words, REPOSITORY, whole, timeout)
+            if results.exists():
+                fault_rows.told_by_ansible(results.read_text())
+            return done

@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 
+import fault_rows
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _listener, _name_lookup, _wait_host
@@ -110,6 +111,8 @@ def wait_for(url, **params):
         result, failure = exc.result, exc
     assert time.monotonic() - began < AT_MOST
     assert len(json.dumps(result)) < 20_000
+    if failure:
+        fault_rows.told("wait_for_generation", failure.failure_class, failure.msg)
     return result, failure
 
 
@@ -119,6 +122,7 @@ def probed(url, timeout=20.0, **options):
     began = time.monotonic()
     result = prober.judged(prober.probe(0, timeout), timeout)
     assert time.monotonic() - began < AT_MOST
+    fault_rows.told("wait_for_generation", result.failure_class, result.msg)
     return result
 
 

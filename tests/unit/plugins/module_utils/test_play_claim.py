@@ -49,7 +49,8 @@ class Host:
 
 
 @pytest.fixture
-def host(tmp_path):
+def host(tmp_path, monkeypatch):
+    monkeypatch.setattr(_play_claim, "_CONNECTION_SECONDS", 0)
     return Host(tmp_path)
 
 
@@ -106,6 +107,23 @@ def test_a_play_of_another_controller_goes_on_for_as_long_as_its_connection(host
     assert "'ctl2'" in host.refused(None).msg
     process.kill()
     process.wait()
+    host.claim(MINE)
+    assert host.holder() == MINE
+
+
+def test_the_end_of_a_connection_is_waited_for_and_locks_nobody_out(host, connection, monkeypatch):
+    process, session = connection
+    host.claim(ELSEWHERE)
+    host.edit(session=session)
+    monkeypatch.setattr(_play_claim, "_CONNECTION_SECONDS", 60)
+
+    def nap(dummy):
+        host.claim(ELSEWHERE)
+        process.kill()
+        process.wait()
+        host.edit(session=session)
+
+    monkeypatch.setattr(time, "sleep", nap)
     host.claim(MINE)
     assert host.holder() == MINE
 
