@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.llmops.sglang.plugins.module_utils._speculative import one_name
+
 # The server takes these as they are given. Others it rounds, divides or replaces by what fits the rest.
 _TAKEN_AS_GIVEN = (
     "context_length",
@@ -50,7 +52,7 @@ def unlike_inventory(
         if value in (None, "", "None"):
             continue
         runs = running.get(name)
-        if not _same(value, runs) and not (name == "algorithm" and _algorithm(value) == _algorithm(runs)):
+        if not _same(value, runs) and not (name == "algorithm" and one_name(value) == one_name(runs)):
             msg = f"the inventory asks for {name}={value}, and the unit runs with {runs}: deploy it"
             found.append({"subject": "inventory", "values": {"inventory": value, "command line": runs}, "msg": msg})
     return found
@@ -58,9 +60,3 @@ def unlike_inventory(
 
 def _same(one: t.Any, other: t.Any) -> bool:
     return one == other or str(one).rstrip("/") == str(other).rstrip("/")
-
-
-def _algorithm(name: t.Any) -> str:
-    """NEXTN is another name of EAGLE."""
-    plain = str(name or "").upper()
-    return "EAGLE" if plain == "NEXTN" else plain

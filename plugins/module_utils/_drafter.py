@@ -63,7 +63,7 @@ def read_drafter(path: str, environment: t.Mapping[str, str], home: str = "", re
         return Drafter(path, f"'{config}' is no JSON object")
     return Drafter(
         path,
-        sliding_window=trained_window(raw),
+        sliding_window=_sliding_window(raw),
         block_size=_integer(_section(raw, "dflash_config").get("block_size", raw.get("block_size"))),
         layer_types=_count(_text_config(raw).get("layer_types", raw.get("layer_types"))),
         architectures=_names(raw.get("architectures")),
@@ -79,7 +79,7 @@ def model_directory(path: str, environment: t.Mapping[str, str], home: str = "",
     return path if os.path.isabs(path) or os.path.isdir(path) else _in_hub_cache(path, environment, home, revision)
 
 
-def trained_window(config: t.Mapping[str, t.Any]) -> t.Optional[int]:
+def _sliding_window(config: t.Mapping[str, t.Any]) -> t.Optional[int]:
     """The sliding window that the layers of *config* were trained with; ``None`` where all attend to everything.
 
     Where ``layer_types`` is given it decides: one sliding layer is enough, since the others then attend within that window too.

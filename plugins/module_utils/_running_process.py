@@ -30,8 +30,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._server_inputs impor
     Input,
     InputMemory,
     changed_inputs,
-    command_digest,
     inputs_of,
+    words_digest,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
@@ -139,7 +139,7 @@ def remember_inputs(
         if inputs or read_launch(argv).found:
             memory = InputMemory(state.name, manager.scope, cache)
             names = variables_of(manager.environment(state.name), state.environment_files) & set(environ)
-            memory.write(state.invocation_id, inputs, command_digest(words) if began else "", sorted(names))
+            memory.write(state.invocation_id, inputs, words_digest(words) if began else "", sorted(names))
 
 
 def _is_as_begun(
@@ -147,7 +147,7 @@ def _is_as_begun(
 ) -> t.Optional[bool]:
     """Whether the unit's command is the one that this process was started by; ``None`` where nothing tells."""
     if kept.get("command") and kept.get("invocation_id") == state.invocation_id:
-        return bool(kept["command"] == command_digest(words))
+        return bool(kept["command"] == words_digest(words))
     files = [state.fragment_path, *state.drop_in_paths]
     if state.need_daemon_reload or not started_at or not files[0]:
         return None

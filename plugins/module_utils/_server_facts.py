@@ -22,6 +22,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ow
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import Comparison
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_names
+from ansible_collections.llmops.sglang.plugins.module_utils._speculative import one_name
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
 # Asks a path of the server: decoded JSON, or None where there was no such answer.
@@ -182,7 +183,7 @@ def conflicts(
     found = []
     if argument_algorithm and server.get("arguments_from") == "server":
         algorithms = {"command line": argument_algorithm, "server": server["speculation"].get("algorithm")}
-        if len({_same_algorithm(a) for a in algorithms.values()}) > 1:
+        if len({one_name(a) for a in algorithms.values()}) > 1:
             msg = f"the command line asks for {argument_algorithm}, and the server runs {algorithms['server']}: read its log"
             found.append(_conflict("algorithm", algorithms, msg))
     runner = journal.get("draft_runner")
@@ -220,12 +221,6 @@ def conflicts(
             )
         )
     return found
-
-
-def _same_algorithm(name: t.Any) -> str:
-    """NEXTN is another name of EAGLE, and the server writes all in capitals."""
-    plain = str(name or "NONE").upper()
-    return "EAGLE" if plain == "NEXTN" else plain
 
 
 def listener_facts(owner: t.Optional[Ownership], url: str) -> t.Optional[dict[str, t.Any]]:

@@ -169,8 +169,8 @@ class InputMemory:
             pass
 
 
-def command_digest(words: t.Sequence[str]) -> str:
-    """The digest of a unit's command; it may hold keys, which must not lie in a file."""
+def words_digest(words: t.Sequence[str]) -> str:
+    """The digest of a command or another list of words; they may hold keys, which must not lie in a file."""
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -52,6 +52,12 @@ def algorithm_of(speculative: t.Mapping[str, t.Any], args: t.Mapping[str, t.Any]
     )
 
 
+def one_name(algorithm: t.Any) -> str:
+    """An algorithm under the one name to compare it by: NEXTN is another name of EAGLE, and the server writes all in capitals."""
+    plain = str(algorithm or "NONE").upper()
+    return "EAGLE" if plain == "NEXTN" else plain
+
+
 def draft_path_of(speculative: t.Mapping[str, t.Any], args: t.Mapping[str, t.Any]) -> str:
     """The draft model that is asked for; empty for none."""
     given = [speculative.get("draft_model_path"), speculative.get("draft_model")]

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import statistics
 import time
 import typing as t
+
+from ansible_collections.llmops.sglang.plugins.module_utils._server_inputs import words_digest
 
 _CONFIGURATIONS = 50
 _STARTS = 10
@@ -30,15 +31,11 @@ def default_path() -> str:
 
 def configuration_key(unit: str, argv: t.Sequence[str]) -> str:
     """The name of a configuration: hashes of its unit and of all, because command lines may hold what others must not read."""
-    return _unit_key(unit) + _digest([unit, *argv])[:20]
+    return _unit_key(unit) + words_digest([unit, *argv])[:20]
 
 
 def _unit_key(unit: str) -> str:
-    return _digest([unit])[:12]
-
-
-def _digest(words: t.Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()
+    return words_digest([unit])[:12]
 
 
 class StartTimes:

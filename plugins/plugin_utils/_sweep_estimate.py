@@ -13,11 +13,10 @@ import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
 
-from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_options import matrix_plan
+from ansible_collections.llmops.sglang.plugins.module_utils._benchmark_options import argument_spec, matrix_plan
 from ansible_collections.llmops.sglang.plugins.module_utils._cell_run import CellPlan
 from ansible_collections.llmops.sglang.plugins.module_utils._compare_records import mapping, usable_number
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.modules.benchmark_matrix import argument_spec
 from ansible_collections.llmops.sglang.plugins.plugin_utils._record_schema import read_record
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_progress import Run, missing_runs, restarts, usual
 from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_state import State

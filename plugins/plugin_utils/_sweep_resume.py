@@ -11,7 +11,7 @@ import json
 import os
 import typing as t
 
-from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_definition import PARTS, Point
+from ansible_collections.llmops.sglang.plugins.plugin_utils._sweep_definition import Point
 
 # Of the settings of a benchmark these change no figure.
 _IDLE_SETTINGS = ("progress_interval", "results_dir", "label", "resume", "run_id", "slice_seconds")
@@ -166,8 +166,3 @@ def _joined(runs: Runs, more: Runs) -> Runs:
 
 def _is_there(run: t.Mapping[str, t.Any], directory: str) -> bool:
     return bool(run.get("record_path")) and os.path.isfile(os.path.join(directory, run["record_path"]))
-
-
-def effective(base: t.Mapping[str, t.Any], overrides: t.Mapping[str, t.Any]) -> dict[str, dict[str, t.Any]]:
-    """What a point's server is made of, by part; what is null is left out by whoever takes it."""
-    return {part: {**(base.get(part) or {}), **(overrides.get(part) or {})} for part in PARTS}
