@@ -4,27 +4,18 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
 from ansible_collections.llmops.sglang.plugins.action import benchmark_report
 from ansible_collections.llmops.sglang.plugins.modules import benchmark_compare
+from ansible_collections.llmops.sglang.tests.unit import role_variables
 
-ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "benchmark"
 SKIPPED, PASSED = {"skipped": True, "changed": False}, {"ok": True, "changed": False}
 
 
 def of_role(name, **variables):
-    loader = DataLoader()
-    files = [
-        loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
-        for folder in ("defaults", "vars")
-    ]
-    given = {"inventory_hostname": "gpu1", "playbook_dir": "/p", **files[0], **files[1], **variables}
-    return Templar(loader, variables=given).template(files[1][name])
+    given = {"inventory_hostname": "gpu1", "playbook_dir": "/p"}
+    return role_variables.of_role("benchmark", name, **{**given, **variables})
 
 
 @pytest.mark.parametrize(
@@ -64,13 +55,12 @@ def test_another_host_asks_the_server_where_ansible_knows_it():
 
 def test_verdict_and_page_let_the_same_differ():
     """Where nobody says what, each module has its own default, which is the same."""
-    loader = DataLoader()
-    (task,) = loader.load_from_file(str(ROLE / "tasks" / "report.yml"), trusted_as_template=True)[0]["block"]
+    (task,) = role_variables.read("benchmark/tasks/report.yml")[0]["block"]
     template = task["llmops.sglang.benchmark_report"]["allow_differences"]
 
     def told(compare, report):
         given = {"benchmark_compare": compare, "benchmark_report": report, "omit": "left out"}
-        return Templar(loader, variables=given).template(template)
+        return role_variables.rendered(template, **given)
 
     assert told({"allow_differences": ["tp_size"]}, {}) == ["tp_size"]
     assert told({"allow_differences": ["tp_size"]}, {"allow_differences": ["a"]}) == ["a"]

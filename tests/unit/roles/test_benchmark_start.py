@@ -4,24 +4,16 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "benchmark"
+from ansible_collections.llmops.sglang.tests.unit import role_variables
+
 SEEN = {"from_start": True, "invocation_id": "a" * 32, "stages": {"ready": 340.0}}
 LATE = {"from_start": False, "invocation_id": "a" * 32, "stages": {"ready": 900.0}}
 
 
 def start(**variables):
-    loader = DataLoader()
-    defaults, own = (
-        loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
-        for folder in ("defaults", "vars")
-    )
-    return Templar(loader, variables={**defaults, **own, **variables}).template(own["benchmark_start"])
+    return role_variables.of_role("benchmark", "benchmark_start", **variables)
 
 
 @pytest.mark.parametrize(

@@ -4,24 +4,16 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-TASKS = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server" / "tasks" / "failed.yml"
+from ansible_collections.llmops.sglang.tests.unit import role_variables
 
 
 def told(msg):
-    loader = DataLoader()
-    tasks = loader.load_from_file(str(TASKS), trusted_as_template=True)
-    (task,) = (one for one in tasks if "ansible.builtin.set_stats" in one)
+    (task,) = (one for one in role_variables.read("server/tasks/failed.yml") if "ansible.builtin.set_stats" in one)
     failure = {"playbook": "site.yml", "task": "Wait", "failure_class": "garbage_output", "msg": msg}
     given = {"inventory_hostname": "gpu1", "server_failure": failure, **task["vars"]}
-    return Templar(loader, variables=given).template(task["ansible.builtin.set_stats"]["data"])["failure_artifacts"][
-        "gpu1"
-    ]
+    return role_variables.rendered(task["ansible.builtin.set_stats"]["data"], **given)["failure_artifacts"]["gpu1"]
 
 
 @pytest.mark.parametrize(

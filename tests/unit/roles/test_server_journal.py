@@ -4,26 +4,17 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
+from ansible_collections.llmops.sglang.tests.unit import role_variables
+
 PROOF = {"preset": ["dflash"], "preset_fields": {"compact_cache": True, "draft_window_size": 2048}}
 HOST = {"inventory_hostname": "gpu1", "groups": {"all": ["gpu1"]}}
 NOTHING = {"preset": [], "preset_fields": {}}
 
 
 def options(**variables):
-    loader = DataLoader()
-    files = [
-        loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
-        for folder in ("defaults", "vars")
-    ]
-    templar = Templar(loader, variables={**HOST, **files[0], **files[1], **variables})
-    return templar.template(files[1]["server_journal_options"])
+    return role_variables.of_role("server", "server_journal_options", **{**HOST, **variables})
 
 
 def written(proof):

@@ -4,27 +4,20 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
 from ansible.errors import AnsibleError
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
+from ansible.template import trust_as_template
 
-ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
+from ansible_collections.llmops.sglang.tests.unit import role_variables
+
 KEYS = [("server_api_key", "api_key"), ("server_admin_api_key", "admin_api_key")]
 
 
 def handed(option, **variables):
-    loader = DataLoader()
-    defaults, tasks = (
-        loader.load_from_file(str(ROLE / path), trusted_as_template=True)
-        for path in ("defaults/main.yml", "tasks/unit.yml")
-    )
+    defaults, tasks = role_variables.read("server/defaults/main.yml"), role_variables.read("server/tasks/unit.yml")
     given = {name: trust_as_template(text) for name, text in variables.items()}
-    templar = Templar(loader, variables={"omit": "OMITTED", **defaults, **given})
     (asked,) = (task["llmops.sglang.server_unit"] for task in tasks if "llmops.sglang.server_unit" in task)
-    return templar.template(asked[option])
+    return role_variables.rendered(asked[option], **{"omit": "OMITTED", **defaults, **given})
 
 
 @pytest.mark.parametrize(("variable", "option"), KEYS)

@@ -4,27 +4,19 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
+from ansible_collections.llmops.sglang.tests.unit import role_variables
+
 HOSTVARS = {"gpu1": {"ansible_host": "10.0.0.11"}, "gpu2": {"ansible_host": "10.0.0.12"}, "gpu3": {}}
 GROUPS = {"kimi": ["gpu1", "gpu2"], "all": ["gpu1", "gpu2", "gpu3"], "none": []}
 
 
 def of_role(name, host="gpu1", **variables):
-    loader = DataLoader()
-    files = [
-        loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
-        for folder in ("defaults", "vars")
-    ]
     hostvars = {name: {**known, **variables.pop(name, {})} for name, known in HOSTVARS.items()}
     given = {"ansible_check_mode": False, "hostvars": hostvars, "groups": GROUPS, "inventory_hostname": host}
     given.update(server_args={"tp_size": 16, "port": 30000}, ansible_play_batch=GROUPS["all"])
-    return Templar(loader, variables={**files[0], **files[1], **given, **variables}).template(files[1][name])
+    return role_variables.of_role("server", name, **{**given, **variables})
 
 
 @pytest.mark.parametrize("nodes", ["kimi", ["gpu1", "gpu2"]], ids=str)
@@ -162,9 +154,7 @@ def test_where_one_node_needs_a_restart_all_are_restarted():
 )
 def test_only_the_rank_that_answers_measures(nodes, here):
     given = {"groups": GROUPS, "server_nodes": nodes}
-    loader = DataLoader()
-    file = loader.load_from_file(str(ROLE.parent / "benchmark" / "vars" / "main.yml"), trusted_as_template=True)
     for host in GROUPS["all"]:
-        templar = Templar(loader, variables={**file, **given, "inventory_hostname": host})
         if host in here or nodes != ["gpu3"]:
-            assert templar.template(file["benchmark_here"]) is (host in here)
+            found = role_variables.of_role("benchmark", "benchmark_here", **given, inventory_hostname=host)
+            assert found is (host in here)

@@ -4,32 +4,17 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
+from ansible_collections.llmops.sglang.tests.unit import role_variables
+
 ROUTER = {"router_url": "http://r", "worker_url": "http://w", "api_key": "of router", "delegate_to": "edge"}
 SETTINGS = {"worker_api_key": "of worker", "drain_timeout": 9, "healthy_timeout": 8, "validate_certs": False}
 
 
 def of_role(name, **variables):
-    loader = DataLoader()
-    files = [
-        loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
-        for folder in ("defaults", "vars")
-    ]
-    given = {
-        "ansible_check_mode": False,
-        "inventory_hostname": "gpu1",
-        "groups": {"all": ["gpu1", "gpu2"]},
-        **files[0],
-        **files[1],
-        **variables,
-    }
-    return Templar(loader, variables=given).template(files[1][name])
+    given = {"ansible_check_mode": False, "inventory_hostname": "gpu1", "groups": {"all": ["gpu1", "gpu2"]}}
+    return role_variables.of_role("server", name, **{**given, **variables})
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,10 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "server"
+from ansible_collections.llmops.sglang.tests.unit import role_variables
+
 HOST = {"inventory_hostname": "gpu1", "groups": {"all": ["gpu1"]}}
 WRITTEN = {"changed": True}
 SAME = {"changed": False}
@@ -18,13 +15,7 @@ GOOD, OTHER = {"id": "1", "on_host": True}, {"id": "2", "on_host": False}
 
 
 def of_role(name, **variables):
-    loader = DataLoader()
-    files = [
-        loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
-        for folder in ("defaults", "vars")
-    ]
-    given = {"ansible_check_mode": False, **HOST, **files[0], **files[1], **variables}
-    return Templar(loader, variables=given).template(files[1][name])
+    return role_variables.of_role("server", name, **{"ansible_check_mode": False, **HOST, **variables})
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,10 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "sweep"
+from ansible_collections.llmops.sglang.tests.unit import role_variables
+
 EARLY, LATE = "2026-11-30T07:00:00Z", "2026-11-30T09:00:00Z"
 BEFORE = {
     "unit": {"state": "active"},
@@ -19,15 +16,9 @@ BEFORE = {
 
 
 def value(name, **variables):
-    loader = DataLoader()
-    files = [
-        loader.load_from_file(str(ROLE / folder / "main.yml"), trusted_as_template=True)
-        for folder in ("defaults", "vars")
-    ]
     usual = {"sweep_began": False, "sweep_broken": "", "sweep_before": BEFORE, "sweep_planned": {"open_origin": None}}
     usual.update(sweep_history={"configurations": []}, sweep_server={"restart": "auto", "journal": {}, "wait": {}})
-    templar = Templar(loader, variables={**files[0], **files[1], **usual, **variables})
-    return templar.template(files[1][name])
+    return role_variables.of_role("sweep", name, **{**usual, **variables})
 
 
 def kept(label="sweep-sweep", at=EARLY, on_host=False, proven=False):
