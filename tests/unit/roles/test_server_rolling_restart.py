@@ -59,13 +59,3 @@ def test_what_the_modules_are_asked():
     assert of_role("server_router_asked", server_router=router) == asked
     keys = [{}, {"server_api_key": "of server"}, {"server_api_key": "of server", "server_router": router}]
     assert [of_role("server_router_key", **one) for one in keys] == ["", "of server", "of worker"]
-
-
-@pytest.mark.parametrize(
-    ("service", "written"),
-    [({"changed": True}, True), ({"failed": True}, True), ({"skipped": True}, False), (None, False)],
-    ids=["restarted", "failed", "skipped", "not reached"],
-)
-def test_a_unit_that_the_inventory_does_not_describe_is_gone_back_from_once_it_was_stopped(service, written):
-    variables = {} if service is None else {"server_converged": service}
-    assert of_role("server_written_before_failure", **variables) is written

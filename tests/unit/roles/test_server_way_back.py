@@ -10,7 +10,6 @@ from ansible_collections.llmops.sglang.tests.unit import role_variables
 
 HOST = {"inventory_hostname": "gpu1", "groups": {"all": ["gpu1"]}}
 WRITTEN = {"changed": True}
-SAME = {"changed": False}
 GOOD, OTHER = {"id": "1", "on_host": True}, {"id": "2", "on_host": False}
 
 
@@ -18,29 +17,13 @@ def of_role(name, **variables):
     return role_variables.of_role("server", name, **{"ansible_check_mode": False, **HOST, **variables})
 
 
-@pytest.mark.parametrize(
-    ("unit", "written"),
-    [
-        (WRITTEN, True),
-        # An earlier run wrote it and was killed.
-        (SAME, True),
-        ({"failed": True, "failure_class": "rule_violated", "changed": False}, False),
-        ({"failed": True, "failure_class": "write_failed", "changed": True}, True),
-        ({"failed": True, "msg": "missing required arguments: name"}, False),
-        ({"failed": True, "msg": "missing required arguments: name", "exception": "(traceback unavailable)"}, False),
-        ({"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Traceback"}, True),
-        ({"failed": True, "msg": "Task failed: Module failed: boom", "exception": "(traceback unavailable)"}, True),
-        # ansible-core 2.19 and later say of each failure that its traceback cannot be had.
-        ({"failed": True, "failure_class": "rule_violated", "exception": "(traceback unavailable)"}, False),
-        (
-            {"failed": True, "changed": True, "failure_class": "write_failed", "exception": "(traceback unavailable)"},
-            True,
-        ),
-    ],
-)
-def test_only_what_may_be_written_is_gone_back_from(unit, written):
-    assert of_role("server_written_before_failure", server_unit_written=unit) is written
-    assert of_role("server_written_before_failure", server_unit_written=unit, ansible_check_mode=True) is False
+def test_only_what_may_be_written_is_gone_back_from():
+    refused = {"failed": True, "failure_class": "rule_violated", "changed": False}
+    assert of_role("server_written_before_failure", server_unit_written=WRITTEN) is True
+    assert of_role("server_written_before_failure", server_unit_written=refused) is False
+    assert of_role("server_written_before_failure", server_converged=WRITTEN) is True
+    assert of_role("server_written_before_failure", server_converged=WRITTEN, ansible_check_mode=True) is False
+    assert of_role("server_written_before_failure") is False
 
 
 @pytest.mark.parametrize(
@@ -49,6 +32,9 @@ def test_only_what_may_be_written_is_gone_back_from(unit, written):
         ({"ansible_check_mode": True}, "checked"),
         ({"server_unit_written": {"failed": True, "failure_class": "unknown_flag", "changed": False}}, "not_written"),
         ({"server_rollback": False}, "left"),
+        # As -e and a survey of AWX hand it over.
+        ({"server_rollback": "false"}, "left"),
+        ({"server_rollback": "true", "server_keep_failed_install": "false"}, "restore"),
         ({"server_history_now": {"unreachable": True, "msg": "gone"}}, "unreachable"),
         ({"server_history_now": {"failed": False, "failure_class": "no_permission", "msg": "no"}}, "unread"),
         ({"server_history_now": {"configurations": [], "last_good": None}}, "remove"),
