@@ -31,7 +31,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._http_client import 
     http_error,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_models
-from ansible_collections.llmops.sglang.plugins.module_utils._speculation import Speculation
+from ansible_collections.llmops.sglang.plugins.module_utils._speculation_works import Speculation
 
 # A list that takes longer than this is no cheap look.
 _LIST_TIMEOUT = 5.0

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: only for the plugins of this collection.
-"""Which SGLang an interpreter's environment holds, without importing it."""
+"""Ask an interpreter which SGLang it would import, without importing it; where it does not run, its files tell."""
 
 from __future__ import annotations
 
