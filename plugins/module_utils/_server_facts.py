@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: only for the plugins of this collection.
-"""What the unit, the server, the drafter and the journal each say of one server, and where they disagree."""
+"""What the unit, the server, the drafter, the journal and the socket table each say of one server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ow
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import Comparison
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import MASKED, Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_names
-from ansible_collections.llmops.sglang.plugins.module_utils._speculative import one_name
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 
 # Asks a path of the server: decoded JSON, or None where there was no such answer.
@@ -168,61 +167,6 @@ def journal_facts(log: InvocationLog, mask: Mask) -> dict[str, t.Any]:
     }
 
 
-def conflicts(
-    unit: t.Mapping[str, t.Any],
-    server: t.Mapping[str, t.Any],
-    drafter: t.Optional[t.Mapping[str, t.Any]],
-    journal: t.Mapping[str, t.Any],
-    argument_window: t.Optional[int],
-    argument_algorithm: t.Optional[str] = None,
-) -> list[dict[str, t.Any]]:
-    """Where two of them disagree: ``subject``, ``values`` by their source, and ``msg``.
-
-    :arg argument_window: the draft window on the running command line; *argument_algorithm*: the algorithm there.
-    """
-    found = []
-    if argument_algorithm and server.get("arguments_from") == "server":
-        algorithms = {"command line": argument_algorithm, "server": server["speculation"].get("algorithm")}
-        if len({one_name(a) for a in algorithms.values()}) > 1:
-            msg = f"the command line asks for {argument_algorithm}, and the server runs {algorithms['server']}: read its log"
-            found.append(_conflict("algorithm", algorithms, msg))
-    runner = journal.get("draft_runner")
-    windows = {"command line": argument_window}
-    if server.get("arguments_from") == "server":
-        windows["server"] = server["speculation"]["draft_window_size"]
-    if runner is not None and "draft_window_size" in runner:
-        windows["journal"] = runner["draft_window_size"]
-    if any(window != argument_window for window in windows.values()):
-        found.append(_conflict("draft_window", windows, "the draft window differs between its sources"))
-    trained = drafter.get("trained_window") if drafter else None
-    running = windows.get("journal", windows.get("server", argument_window))
-    if trained is not None and trained != running:
-        found.append(
-            _conflict(
-                "trained_window",
-                {"drafter": trained, "running": running},
-                f"the drafter was trained with a window of {trained} tokens and runs with {running}: set draft_window_size",
-            )
-        )
-    trained_block = drafter.get("block_size") if drafter else None
-    block = (runner or {}).get("block_size")
-    if trained_block is not None and isinstance(block, int) and block > trained_block:
-        found.append(
-            _conflict(
-                "block_size",
-                {"drafter": trained_block, "journal": block},
-                f"the drafter was trained for blocks of {trained_block} tokens and runs with {block}",
-            )
-        )
-    if unit.get("matches_unit") is False:
-        found.append(
-            _conflict(
-                "unit", {"differences": unit["differences"]}, f"a restart is pending: {'; '.join(unit['differences'])}"
-            )
-        )
-    return found
-
-
 def listener_facts(owner: t.Optional[Ownership], url: str) -> t.Optional[dict[str, t.Any]]:
     """Who listens where the server should; ``None`` where nobody does."""
     if owner is None:
@@ -234,17 +178,6 @@ def listener_facts(owner: t.Optional[Ownership], url: str) -> t.Optional[dict[st
         "cmdline": hide_secret_variables(owner.cmdline, MASKED)[:_LONGEST] or None,
         "owned": owner.owned,
     }
-
-
-def foreign_listener(who: str, base_url: str) -> dict[str, t.Any]:
-    """The conflict that another process than the unit's answers."""
-    msg = f"{base_url} is answered by {who} and not by the unit: what the server tells is of another process"
-    return _conflict("listener", {"url": base_url, "answered_by": who}, msg)
-
-
-def _conflict(subject: str, values: dict[str, t.Any], msg: str) -> dict[str, t.Any]:
-    shown = ", ".join(f"{k}: {v}" for k, v in values.items()) if subject == "draft_window" else ""
-    return {"subject": subject, "values": values, "msg": f"{msg} ({shown})" if shown else msg}
 
 
 def home_of(state: UnitState) -> str:

@@ -16,7 +16,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils import (
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._adoption import adopt
 from ansible_collections.llmops.sglang.plugins.module_utils._adoption_source import Server, found_of, server_process
-from ansible_collections.llmops.sglang.plugins.module_utils._argument_conflicts import unlike_inventory, unlike_server
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import Drafter, read_drafter
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import arguments_of, table_of
 from ansible_collections.llmops.sglang.plugins.module_utils._http_client import (
@@ -43,6 +42,12 @@ from ansible_collections.llmops.sglang.plugins.module_utils._running_process imp
     read_environ,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask, read_api_key
+from ansible_collections.llmops.sglang.plugins.module_utils._server_conflicts import (
+    conflicts,
+    foreign_listener,
+    unlike_inventory,
+    unlike_server,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils._start_times import StartTimes, default_path
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
 
@@ -92,10 +97,10 @@ def report(
     requests = _requests(client, params["timeout"], owner, base_url) if state.running else RunningRequests(0)
     cost = _cost(manager, state, process, unit["matches_unit"], requests)
     speculation = _speculative.resolved(arguments, [])
-    found = _server_facts.conflicts(unit, own, drafter, journal, *asked_for) if argv else []
+    found = conflicts(unit, own, drafter, journal, *asked_for) if argv else []
     found += _unlike(params, argv, arguments, own, speculation, drafter)
     if foreign:
-        found.append(_server_facts.foreign_listener(owner.who(), base_url))
+        found.append(foreign_listener(owner.who(), base_url))
     return {
         "unit": unit,
         "server": server,

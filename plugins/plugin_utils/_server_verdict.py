@@ -9,9 +9,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.llmops.sglang.plugins.module_utils._argument_conflicts import unlike_server
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import newest_dest, table_of
 from ansible_collections.llmops.sglang.plugins.module_utils._node_rules import node_of
+from ansible_collections.llmops.sglang.plugins.module_utils._server_conflicts import unlike_server
 
 Result = t.Mapping[str, t.Any]
 

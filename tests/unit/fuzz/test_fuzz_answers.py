@@ -50,6 +50,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._router_api import (
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._served_models import served_models, served_names
+from ansible_collections.llmops.sglang.plugins.module_utils._server_conflicts import conflicts
 
 RECORDED = json.loads((FIXTURES / "generation_answers.json").read_text())
 GENERATIONS = [*RECORDED["answers"].values()]
@@ -254,7 +255,7 @@ def test_any_server_information_makes_facts(info, models):
     assert isinstance(facts["reachable"], bool) and isinstance(facts["served_models"], list)
     assert facts["reachable"] or not facts["served_models"]
     for runner in (None, {"draft_window_size": info, "block_size": models}):
-        found = server_facts.conflicts(
+        found = conflicts(
             {"matches_unit": None},
             facts,
             {"trained_window": 2048, "block_size": 16},

@@ -18,7 +18,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ow
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import Comparison, read_environ
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 from ansible_collections.llmops.sglang.plugins.module_utils._server_facts import (
-    conflicts,
     listener_facts,
     resolved_arguments,
     server_facts,
@@ -26,43 +25,6 @@ from ansible_collections.llmops.sglang.plugins.module_utils._server_facts import
     without_secrets,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
-
-
-def window(journal=2048, server=2048, argument_window=2048, trained=2048, matches=True, block=8):
-    return conflicts(
-        {"matches_unit": matches, "differences": ["x"]},
-        {"arguments_from": "server", "speculation": {"draft_window_size": server}},
-        {"trained_window": trained, "block_size": 8},
-        {"draft_runner": {"draft_window_size": journal, "block_size": block}},
-        argument_window,
-    )
-
-
-def test_sources_that_agree_have_no_conflict():
-    assert window() == []
-
-
-@pytest.mark.parametrize(
-    ("changed", "subjects"),
-    [
-        ({"journal": None, "server": None, "argument_window": None}, ["trained_window"]),
-        ({"journal": None}, ["draft_window", "trained_window"]),
-        ({"server": 1024}, ["draft_window"]),
-        ({"matches": False}, ["unit"]),
-        ({"block": 16}, ["block_size"]),
-        ({"trained": None}, []),
-    ],
-)
-def test_each_disagreement_is_named(changed, subjects):
-    assert [c["subject"] for c in window(**changed)] == subjects
-
-
-def test_the_window_of_the_origin_story_is_a_conflict_in_words():
-    (conflict,) = window(journal=None, server=None, argument_window=None)
-    assert (
-        conflict["msg"]
-        == "the drafter was trained with a window of 2048 tokens and runs with None: set draft_window_size"
-    )
 
 
 @pytest.mark.parametrize(
@@ -340,30 +302,9 @@ def test_without_requests_the_rest_is_told(monkeypatch):
     assert len(said) == 1 and "requests" in said[0]
 
 
-@pytest.mark.parametrize(
-    ("asked", "running", "told"),
-    [
-        ("DFLASH", None, True),
-        ("DFLASH", "EAGLE", True),
-        ("NEXTN", "EAGLE", False),
-        ("dflash", "DFLASH", False),
-        (None, "EAGLE", False),
-        ("none", None, False),
-    ],
-)
-def test_an_algorithm_that_the_server_does_not_run_is_a_conflict(asked, running, told):
-    server = {"arguments_from": "server", "speculation": {"draft_window_size": None, "algorithm": running}}
-    found = conflicts({"matches_unit": True}, server, None, {"draft_runner": None}, None, asked)
-    assert [c["subject"] for c in found] == (["algorithm"] if told else [])
-
-
 @pytest.mark.parametrize("version", [5, [1], {"a": 1}, True, None, ""])
 def test_a_version_of_another_type_is_none(version):
     info = {"version": version, "internal_states": 5, "model_path": "/m"}
     facts = server_facts({"/server_info": info, "/v1/models": None}.get, lambda dummy: {}, Mask([]))
     assert (facts["version"], facts["model"]) == (version if version == "" else None, "/m")
     assert resolved_arguments(info, version)["model_path"] == "/m"
-
-
-def test_windows_of_any_types_are_compared():
-    assert [one["subject"] for one in window(server=[1], block="x")] == ["draft_window"]
