@@ -23,13 +23,9 @@ if str(COLLECTIONS) not in sys.path:
 os.environ.setdefault("ANSIBLE_COLLECTIONS_PATH", str(COLLECTIONS))
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", fault_rows.MARK)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     fault_rows.begin()
     result = yield
-    fault_rows.keep(item)
+    fault_rows.keep(item.nodeid)
     return result

@@ -23,6 +23,8 @@ FORMAT = 1
 NEWEST = 10
 _LARGEST = 16 * 1024 * 1024
 _ID = re.compile(r"[0-9]{8}T[0-9]{6}Z(?:-[0-9]+)?")
+# Bytes that an entry may need; most need a hundredth of it.
+_ROOM = 256 * 1024
 _LOCK_SECONDS = 30
 
 
@@ -110,6 +112,16 @@ class HistoryStore:
         if entry_id:
             self._replace(path, entry_id + "\n")
         else:
+            self._unlink(path)
+
+    def check_room(self) -> None:
+        """See that an entry could be written now.
+
+        :raises Failure: ``write_failed``.
+        """
+        with self.locked():
+            path = os.path.join(self.directory, ".new-room")
+            self._replace(path, " " * _ROOM)
             self._unlink(path)
 
     def remove(self) -> None:

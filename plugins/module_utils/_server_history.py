@@ -75,6 +75,9 @@ class ServerHistory:
         now = read_files(self.places.units, self.name)
         entries = self.store.entries()
         if not proven and not label and any(not e.label for e in entries):
+            # A change must not be made that could not be kept, nor gone back from.
+            if not self.check_mode:
+                self.store.check_room()
             return self._result(entries, now, False)
         state = self.manager.show(self.name)
         there = state.load_state in ("loaded", "masked")
@@ -119,8 +122,11 @@ class ServerHistory:
         words = self._words(state, now, entry) if changed else ""
         if not self.check_mode:
             with self.store.locked():
-                # A run that is killed after this is known to have been on its way there.
-                self.store.set_target(entry.id)
+                # A run that is killed after this is known to have been on its way there. To go there matters more.
+                try:
+                    self.store.set_target(entry.id)
+                except Failure as failure:
+                    self.warnings.append(failure.msg)
                 restore_files(self.places.units, now, entry.files, self.set_context)
             if changed or stale:
                 self.manager.daemon_reload()

@@ -9,6 +9,7 @@ import textwrap
 import threading
 
 import pytest
+from fault_rows import fault
 
 DFLASH = "--speculative-algorithm DFLASH --speculative-draft-model-path org/draft --speculative-num-draft-tokens 8 --enable-metrics"
 # Those that the stand-in can write.
@@ -116,6 +117,9 @@ def test_a_restart_within_a_cell_makes_it_invalid_and_no_other(server):
     [cell] = result["cells"]
     assert result["ok"] is False and cell["valid"] is False
     assert "evidence_changed" in cell["reasons"] and cell["evidence_changes"], cell
+    fault(
+        "serving", "The server is restarted while it is measured", f"The cell is invalid: {', '.join(cell['reasons'])}."
+    )
     again = server.wait().measure(requests=6)
     assert again["ok"] and again["resumed_cells"] == 0, again
 
@@ -124,11 +128,13 @@ def test_made_up_acceptance_is_never_valid(server):
     server.start("SGLANG_SIMULATE_ACC_LEN=5")
     result = server.measure()
     assert result["ok"] is False and "simulated_acceptance" in result["cells"][0]["reasons"]
+    fault("serving", "The server makes its acceptance up", "Every cell is invalid: simulated_acceptance.")
 
 
 def test_a_unit_that_is_not_there_is_named(server):
     result = server.measure(name="benchmarkd")
     assert result["failed"] and result["failure_class"] == "no_such_unit" and "benchmarked" in result["msg"]
+    fault("serving", "A benchmark of a unit whose name has a typing error")
 
 
 @pytest.mark.parametrize(
@@ -152,6 +158,7 @@ def test_a_stopped_server_fails_no_task(server):
     assert (result["ok"], result["tasks_failed"], result["pass_rate"]) == (False, 0, None)
     assert result["tasks_not_run"] == result["tasks_total"] >= 20
     assert not result["failed"]
+    fault("serving", "The server is stopped when its programs are judged", "Every task is not run; none has failed.")
 
 
 def test_programs_of_another_process_are_not_the_units(server):
@@ -167,6 +174,7 @@ def test_programs_of_another_process_are_not_the_units(server):
         server.measure(base_url="http://127.0.0.1:32501"),
     ):
         assert result["failed"] and result["failure_class"] == "foreign_listener", result
+        fault("serving", "The URL that is measured is that of another process")
     hidden = server.module(
         "benchmark_matrix",
         user="operator",
@@ -177,6 +185,7 @@ def test_programs_of_another_process_are_not_the_units(server):
         concurrency=[1],
     )
     assert hidden["failed"] and hidden["failure_class"] == "no_permission", hidden
+    fault("host", "A user who may not see whose socket it is measures")
     info = server.module("server_info", name=server.name, base_url="http://127.0.0.1:32501")
     assert [conflict["subject"] for conflict in info["conflicts"]] == ["listener"]
     assert info["evidence"]["listener_owned"] == "no"

@@ -9,6 +9,7 @@ import secrets
 
 import pytest
 import yaml
+from fault_rows import fault
 from hostile_programs import ANSWERS, FOR_A_USER, PROGRAMS, SECRET, VICTIM
 
 PORT = 32600
@@ -72,6 +73,8 @@ def test_every_hostile_program_is_contained_and_what_did_it_is_named(hosts, host
         assert [one for one in others if one["status"] != "failed" or not one["reason"]] == []
         unnamed = [one for one in others if not programs[one["name"]].words & set(one["contained"])]
         assert [(user, one["name"], one["contained"], one["reason"]) for one in unnamed] == []
+        for one in [one for one in others if user == "root" and one["contained"]]:
+            fault("programs", f"It {one['name']}", f"The task has failed: {one['reason']}")
     assert host("ls /etc/llmops-was-here /dev/shm/llmops-was-here /tmp/llmops-* 2>/dev/null; true") == ""
     units = "list-units --all --plain --no-legend 'llmops-sglang-sandbox-*'"
     assert host(f"systemctl {units}; pgrep -f '[i]mport atexit' || true") == ""
@@ -87,6 +90,7 @@ def test_a_host_where_the_sandbox_is_not_to_be_had_runs_nothing_unless_told_to(h
     }
     refused = hosts.run_module("host1", "llmops.sglang.coding_eval", options, become_user="stranger")
     assert (refused["failed"], refused.get("failure_class"), refused["tasks"]) == (True, "sandbox_unavailable", [])
+    fault("host", "There is no sandbox for programs that a model wrote")
     told = hosts.run_module(
         "host1", "llmops.sglang.coding_eval", {**options, "sandbox": "none"}, become_user="stranger"
     )

@@ -8,6 +8,7 @@ import json
 
 import pytest
 import yaml
+from fault_rows import fault
 from host_set import run_ansible
 
 HOOK = """
@@ -56,10 +57,13 @@ def test_what_failed_is_told_and_stays_the_failure_though_the_telling_fails(play
     assert last.startswith("llmops.sglang.server : Fail with what failed first]")
     assert here["msg"] in last and "pager" not in last
     assert done.stdout.count("the pager is broken") >= 2
+    fault("controller", "The tasks that are to tell a failure fail themselves")
 
 
-@pytest.mark.parametrize("text", [None, "- name: [", "no: tasks"], ids=["missing", "broken", "other"])
-def test_a_hook_that_could_not_run_is_found_before_anything_is_done(play, tmp_path, text):
+@pytest.mark.parametrize(
+    ("said", "text"), [("is missing", None), ("is no YAML", "- name: ["), ("holds no tasks", "no: tasks")]
+)
+def test_a_hook_that_could_not_run_is_found_before_anything_is_done(play, tmp_path, said, text):
     if text:
         tmp_path.joinpath("hook.yml").write_text(text)
     done, told = play(failure_tasks="hook.yml")
@@ -67,3 +71,4 @@ def test_a_hook_that_could_not_run_is_found_before_anything_is_done(play, tmp_pa
     assert "Deploy the server or take it away" not in done.stdout
     last = done.stdout.rpartition("TASK [")[2]
     assert last.startswith("llmops.sglang.server : Fail with what failed first]") and "hook.yml" in done.stdout
+    fault("controller", f"The file of the tasks that are to tell a failure {said}")

@@ -9,6 +9,7 @@ import time
 
 import pytest
 import scripted_service
+from fault_rows import fault
 from scripted_service import FOREVER, RUNNER, Service
 
 service = scripted_service.service
@@ -34,10 +35,14 @@ def test_names_that_are_none(service):
     service.write(FOREVER)
     typing_error = service.ask(name=service.name.replace("names", "nmaes"), expect=[{"contains": "x"}])
     assert typing_error["failure_class"] == "no_such_unit" and service.name in typing_error["msg"]
+    fault("journal", "A question to the journal has a typing error in the unit's name")
     assert service.ask(must_not_match=["x"])["failure_class"] == "never_started"
+    fault("journal", "The unit that is asked about was never started")
     service.start(FOREVER)
     assert service.ask(must_not_match=["x"])["failure_class"] == "no_entries"
+    fault("journal", "The invocation has not written anything")
     assert service.ask(invocation="previous", must_not_match=["x"])["failure_class"] == "no_such_invocation"
+    fault("journal", "There is no invocation before this one")
 
 
 def test_an_ended_unit_that_systemd_forgot(service):
@@ -48,6 +53,7 @@ def test_an_ended_unit_that_systemd_forgot(service):
         time.sleep(0.1)
     gone = service.ask(expect=[{"contains": "short"}])
     assert gone["failure_class"] == "never_started" and "'previous'" in gone["msg"]
+    fault("journal", "The process has ended and systemd has forgotten its invocation")
     assert service.ask(invocation="previous", expect=[{"contains": "short"}])["ok"]
 
 
@@ -63,6 +69,10 @@ def test_output_that_does_not_arrive(service, settings, failure_class):
     service.start(f"echo words; echo words >&2; {FOREVER}", settings)
     for question in ({"expect": [{"contains": "nothing"}]}, {"must_not_match": ["nothing"]}):
         assert service.ask(**question)["failure_class"] == failure_class
+        fault(
+            "journal",
+            f"The unit has {settings}, and {'a line is missing' if 'expect' in question else 'an error is absent'}",
+        )
 
 
 def test_a_level_that_is_that_of_the_process_and_no_longer_of_its_unit(service):
@@ -89,12 +99,17 @@ def test_a_unit_that_is_masked_and_stopped(service):
 def test_rotation_while_it_waits(service):
     service.start(f"echo first; sleep 3; journalctl --rotate; sleep 1; echo last; {FOREVER}")
     assert service.ask(expect=[{"contains": "last"}, {"contains": "first", "count": 1}], timeout=30)["ok"]
+    fault("journal", "The journal is rotated while a line is waited for", "The wait goes on, and counts each row once.")
 
 
 def test_a_user_that_may_not_read_the_journal(service):
     service.start(f"echo words; {FOREVER}")
     for question in ({"expect": [{"contains": "words"}]}, {"must_not_match": ["nothing"]}):
         assert service.ask(user="operator", **question)["failure_class"] == "no_permission"
+        fault(
+            "host",
+            f"A user outside of systemd-journal asks {'for a line' if 'expect' in question else 'whether an error is absent'}",
+        )
 
 
 def test_user_scope(hosts):
@@ -131,6 +146,7 @@ def test_bytes_colours_and_long_lines(service):
     result = service.ask(expect=expect)
     assert result["ok"], result["msg"]
     assert len(json.dumps(result)) < 20_000
+    fault("journal", "The log has colours, broken bytes, and a line of 150,000 characters", "Every line is read whole.")
 
 
 def test_a_long_message_of_the_journals_own_protocol(service):
@@ -172,6 +188,7 @@ def test_exported_journals(service):
     assert service.ask(directory="/srv/exported", expect=expect)["failure_class"] == "rule_violated"
     missing = service.ask(directory="/srv/nowhere", invocation=invocation, expect=expect)
     assert missing["failure_class"] == "no_such_invocation" and "/srv/nowhere" in missing["msg"]
+    fault("journal", "The directory of an exported journal is not there")
 
 
 def test_the_wait_ends_with_the_invocation(service):

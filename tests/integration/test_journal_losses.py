@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import scripted_service
+from fault_rows import fault
 from scripted_service import FOREVER, RUNNER
 
 service = scripted_service.service
@@ -18,6 +19,7 @@ def test_rate_limit(service):
     result = service.ask(expect=[{"contains": "nothing"}], must_not_match=["nothing"])
     assert [entry["failure_class"] for entry in result["results"]] == ["rate_limited"] * 2
     assert result["suppressed"] > 1000
+    fault("journal", "journald suppressed rows of a flood")
     assert service.ask(expect=[{"contains": "after"}])["ok"]
 
 
@@ -27,6 +29,7 @@ def test_rate_limit_that_still_holds(service):
     service.until("line 20")
     result = service.ask(must_not_match=["line 4000"])
     assert result["failure_class"] == "rate_limited" and result["suppressed"] == 0
+    fault("journal", "journald still suppresses rows, and has not said so yet")
 
 
 def test_vacuum_and_rotation(service):
@@ -40,6 +43,7 @@ def test_vacuum_and_rotation(service):
     lost = service.ask(expect=[{"contains": "first"}], must_not_match=["nothing"])
     assert [entry["failure_class"] for entry in lost["results"]] == ["log_truncated"] * 2
     assert lost["covers_start"] is False
+    fault("journal", "The start of the invocation was rotated away and vacuumed")
 
 
 def test_a_users_own_journal_file_alone_lost_the_start(service):
@@ -55,6 +59,7 @@ def test_a_users_own_journal_file_alone_lost_the_start(service):
         assert service.ask(expect=[{"contains": "second"}], timeout=20)["ok"]
         result = service.ask(must_not_match=["nothing"])
         assert (result["failure_class"], result["covers_start"]) == ("log_truncated", False)
+        fault("journal", "The journal file of one user lost the start")
         service.shell("journalctl --flush; rm -rf /srv/lossy; cp -r /var/log/journal/$(cat /etc/machine-id) /srv/lossy")
         exported = service.ask(directory="/srv/lossy", invocation=result["invocation_id"], must_not_match=["nothing"])
         assert (exported["failure_class"], exported["covers_start"]) == ("log_truncated", False)
@@ -62,6 +67,7 @@ def test_a_users_own_journal_file_alone_lost_the_start(service):
         service.shell("rm /srv/lossy/user-*")
         exported = service.ask(directory="/srv/lossy", invocation=result["invocation_id"], must_not_match=["second"])
         assert exported["failure_class"] in ("log_truncated", "no_entries"), exported["msg"]
+        fault("journal", "An exported journal lacks a file")
     finally:
         service.shell("rm -r /run/ja.go /srv/lossy")
 
@@ -73,6 +79,7 @@ def test_nothing_is_left_of_the_invocation(service):
         "journalctl --rotate; sleep 1.1; journalctl --vacuum-time=1s; logger something else; journalctl --sync"
     )
     assert service.ask(must_not_match=["nothing"])["failure_class"] == "log_truncated"
+    fault("journal", "Nothing is left of the invocation")
 
 
 def test_journald_was_killed(service):
@@ -84,6 +91,7 @@ def test_journald_was_killed(service):
     result = service.ask(must_not_match=["nothing"], expect=[{"contains": "first"}])
     assert [entry["failure_class"] for entry in result["results"]] == ["", "log_truncated"]
     assert "restarted" in result["msg"]
+    fault("journal", "journald was killed while the server wrote")
 
 
 def test_a_journal_namespace_that_loses_the_start(service):
@@ -101,6 +109,7 @@ def test_a_journal_namespace_that_loses_the_start(service):
         service.until("second")
         lost = service.ask(expect=[{"contains": "words", "count": 0}], must_not_match=["words"])
         assert [entry["failure_class"] for entry in lost["results"]] == ["log_truncated"] * 2
+        fault("journal", "The start of the invocation was vacuumed in a journal namespace")
     finally:
         service.shell("rm /run/ja.go")
 
@@ -116,6 +125,7 @@ def test_a_volatile_journal_that_is_lost(service):
     try:
         service.until("second")
         assert service.ask(must_not_match=["first"])["failure_class"] == "log_truncated"
+        fault("journal", "A journal that is kept in memory was lost")
     finally:
         service.shell("rm /run/ja.go")
 
@@ -164,6 +174,7 @@ def test_an_older_process_that_goes_on_writing(service):
         assert seen["failure_class"] == "pattern_not_found" and seen["results"][1]["count"] == 1, seen["msg"]
         result = service.ask(preset="dflash")
         assert (result["failure_class"], result["unattributed"]) == ("pattern_not_found", 1)
+        fault("journal", "A process of the invocation before goes on writing, and journald counts its rows to this one")
     finally:
         service.shell(f"systemctl kill -s KILL {service.name}; rm -f /run/ja.go", check=False)
 
@@ -181,3 +192,4 @@ def test_last_words_that_journald_reads_when_the_unit_runs_again(service):
     service.until("words")
     result = service.ask(preset="dflash")
     assert (result["failure_class"], result["unattributed"]) == ("pattern_not_found", 1), result["msg"]
+    fault("journal", "The last words of a process are read when the unit runs again")

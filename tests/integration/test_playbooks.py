@@ -11,6 +11,7 @@ import shlex
 
 import pytest
 import yaml
+from fault_rows import fault
 
 RELEASE = "0.5.15.post1"
 SIMULATOR = "/opt/playbooks-sim"
@@ -134,6 +135,7 @@ def test_a_write_that_died_before_the_restart_is_repaired_by_the_next_run(deploy
     told = deployed.run("verify", server_args=changed)
     assert told.returncode != 0
     assert "a restart is pending" in told.stdout
+    fault("change", "The unit was written and the server never restarted")
     repaired = deployed.run("site", server_args=changed, **NOTHING_MEASURED)
     assert repaired.returncode == 0, repaired.stdout + repaired.stderr
     assert deployed.invocation() != before
@@ -162,6 +164,7 @@ def test_what_a_log_says_is_no_template(deployed):
     file.write_text(yaml.safe_dump([play]))
     done = deployed.run(file, server_journal={"must_not_match": ["^danger"]})
     assert done.returncode != 0 and "forbidden_match" in done.stdout
+    fault("journal", "The log of the server holds templates of Ansible's")
     assert f"once more {text}" in done.stdout and "danger 42" not in done.stdout, done.stdout
     assert not pathlib.Path("/tmp/llmops-inert").exists()
 
@@ -180,6 +183,7 @@ def test_a_window_that_was_not_applied_fails_before_the_benchmark(site):
         assert done.returncode != 0
         assert "field_mismatch" in done.stdout
         assert "Measure throughput" not in done.stdout
+        fault("start", f"The server ignores the draft window ({playbook}.yml)")
 
 
 def test_a_trained_window_that_is_not_asked_for_is_told(site):
@@ -190,6 +194,7 @@ def test_a_trained_window_that_is_not_asked_for_is_told(site):
     reviewed = site.run("verify", server_speculative=without)
     assert reviewed.returncode != 0
     assert "trained with a window of 2048 tokens and runs with None" in reviewed.stdout
+    fault("start", "The drafter was trained with a window and runs without one")
 
 
 def test_of_a_server_without_a_drafter_no_window_is_asked(site):
@@ -213,6 +218,7 @@ def test_a_flag_of_another_release_is_refused_and_the_server_goes_on(deployed):
     done = deployed.run("site", server_args=wrong)
     assert done.returncode != 0
     assert "unknown_flag" in done.stdout
+    fault("change", "A flag of another release is in the inventory")
     assert deployed.invocation() == before
 
 
@@ -234,6 +240,7 @@ def test_the_benchmark_alone_proves_first(deployed):
     refused = deployed.run("benchmark")
     assert refused.returncode != 0
     assert "Measure throughput" not in refused.stdout and "Evaluate the code" not in refused.stdout
+    fault("serving", "The server is stopped when a benchmark begins")
 
 
 def test_what_was_proved_and_then_restarted_is_no_result(deployed):
@@ -253,6 +260,7 @@ def test_what_was_proved_and_then_restarted_is_no_result(deployed):
     file.write_text(yaml.safe_dump([{"hosts": "sglang", "gather_facts": False, "tasks": tasks}]))
     done = deployed.run(file)
     assert done.returncode != 0 and "the server was restarted after its proof" in done.stdout, done.stdout
+    fault("serving", "The server is restarted between its proof and the benchmark")
 
 
 def test_the_server_is_taken_away(deployed):

@@ -12,6 +12,7 @@ import re
 
 import pytest
 from deployed_server import KEYS, NAME, UNITS, DeployedServer
+from fault_rows import fault
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,7 @@ def test_a_first_install_that_fails_is_taken_away(absent):
     # Seen while it is waited for, or already while it is started.
     assert re.search(r"(generates|its unit) failed \((model_load_failed|crash_loop|gave_up)\)", done.said), done.said
     assert "this first install was stopped and taken away" in done.said
+    fault("change", "The weights of a first install are missing")
     assert server.files() == ""
     assert server.shell(f"systemctl show -P LoadState {NAME}") == "not-found"
 
@@ -59,6 +61,7 @@ def test_a_change_that_fails_its_proof_ends_on_what_worked_byte_for_byte(deploye
     assert "failed (field_mismatch)" in done.said and "draft_window_size should be 2048" in done.said, done.said
     kept = deployed.history()
     assert f"The configuration '{kept['last_good']}', the last that worked, was put back" in done.said
+    fault("change", "A changed server runs without its draft window")
     assert deployed.files() == before
     assert deployed.generates(KEYS[0]) and deployed.in_line()
     assert not [key for key in KEYS if key in done.said]
@@ -74,6 +77,7 @@ def test_a_run_that_was_killed_is_repaired_by_the_next(deployed):
         assert deployed.generates(KEYS[key]) and deployed.in_line()
         kept = deployed.history()["configurations"]
         assert kept[0]["proven"] and kept[0]["on_host"]
+        fault("change", f"The play is killed in '{boundary}'", "The next run does what is missing and proves it.")
 
 
 def test_a_busy_server_is_left_alone_until_it_is_idle(deployed):
@@ -82,6 +86,9 @@ def test_a_busy_server_is_left_alone_until_it_is_idle(deployed):
     with deployed.busy():
         done = deployed.deploy(**changed, server_restart="if_idle")
         assert "is pending, since 'server_restart' is 'if_idle'" in done.said and "running now" in done.said, done.said
+        fault(
+            "change", "Requests run when a change is to restart the server", "The restart stays pending and says why."
+        )
         assert deployed.invocation() == before
     deployed.deploy(**changed, server_restart="if_idle")
     assert deployed.invocation() != before
@@ -105,4 +112,5 @@ def test_what_was_refused_before_the_write_touches_nothing(deployed):
     done = deployed.run(server_speculative={**deployed.vars["server_speculative"], "draft_window_size": 1})
     assert done.returncode == 2
     assert "rule_violated" in done.said and "Nothing was written" in done.said, done.said
+    fault("change", "A change that is refused meets a unit that was edited by hand")
     assert (deployed.files(), deployed.invocation()) == (files, invocation)

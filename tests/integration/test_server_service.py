@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+from fault_rows import fault
 from hand_written_unit import SERVE, Unit, stand_in
 
 
@@ -110,6 +111,7 @@ def test_processes_that_survive_the_stop_are_a_failure_that_names_them(unit):
     assert result["failed"]
     assert result["failure_class"] == "stop_failed"
     assert "sleep 987" in result["msg"]
+    fault("serving", "A child of the server survives the stop")
     unit.shell("pkill -KILL -f 'sleep 987'")
 
 
@@ -119,6 +121,7 @@ def test_a_stop_that_does_not_end_in_time_is_told(unit):
     result = unit.bring("stopped", stop_timeout=2)
     assert result["failure_class"] == "stop_failed"
     assert result["invocation_id"]
+    fault("serving", "The server ignores the stop")
 
 
 def test_a_command_that_is_not_there_is_told_as_such(unit):
@@ -127,6 +130,7 @@ def test_a_command_that_is_not_there_is_told_as_such(unit):
     assert result["failed"]
     assert result["failure_class"] == "unit_invalid"
     assert "could not execute" in result["msg"]
+    fault("start", "The program of the unit is not there")
 
 
 def test_stopped_and_started(unit):
@@ -144,6 +148,7 @@ def test_an_unknown_unit_is_a_failure_that_offers_the_closest_name(hosts, unit):
     result = hosts.run_module("host1", "llmops.sglang.server_service", {"name": unit.name.replace("svc", "scv")})
     assert result["failure_class"] == "no_such_unit"
     assert unit.name in result["msg"]
+    fault("change", "A restart of a unit whose name has a typing error")
 
 
 def test_an_unknown_unit_is_no_failure_for_the_facts(hosts):
@@ -184,6 +189,7 @@ def test_a_user_without_a_manager_is_told_to_linger(hosts):
     result = hosts.run_module("host1", "llmops.sglang.server_service", args, become_user="guest")
     assert result["failed"]
     assert "enable-linger" in result["msg"]
+    fault("host", "The user has no service manager, since nobody lingers")
 
 
 def test_the_facts_name_another_command_line(unit):
@@ -213,6 +219,7 @@ def test_a_foreign_holder_of_the_port_is_named_before_anything_stops(unit):
     refused = unit.bring()
     assert refused["failure_class"] == "port_in_use"
     assert "squatter.service" in refused["msg"]
+    fault("start", "Another process took the port before the restart")
     assert unit.shell(f"systemctl show -P InvocationID {unit.name}") == before["invocation_id"]
     unit.shell("systemctl stop squatter")
     assert unit.bring()["restarted"]
@@ -228,6 +235,7 @@ def test_a_user_without_the_right_is_told_so(hosts, unit):
         )
         assert (result["failure_class"], result["changed"]) == ("no_permission", False), result["msg"]
         assert "become" in result["msg"] and result["invocation_id"] == before["invocation_id"]
+        fault("host", f"A user without the right wants the server {state}")
 
 
 def test_a_crash_loop_with_its_start_limit_hit_is_started_anew(unit):
@@ -236,6 +244,11 @@ def test_a_crash_loop_with_its_start_limit_hit_is_started_anew(unit):
     unit.write(SERVE.format(port=4136), "[Unit]\nStartLimitBurst=2\nStartLimitIntervalSec=600")
     result = unit.bring()
     assert result["changed"] and result["main_pid"]
+    fault(
+        "start",
+        "systemd has given the unit up after too many starts",
+        "It is started all the same: the count is cleared first.",
+    )
 
 
 def test_a_service_that_systemd_keeps_restarting_is_brought_down_and_replaced(unit):
@@ -252,6 +265,11 @@ def test_a_service_that_systemd_keeps_restarting_is_brought_down_and_replaced(un
     # After the reload the automatic restart may already have come first with the new command.
     assert "failure_class" not in result and unit.shell(f"systemctl is-active {unit.name}") == "active"
     assert not unit.bring()["changed"]
+    fault(
+        "start",
+        "systemd restarts the service again and again while it is stopped and replaced",
+        "It is brought down, and the new one runs.",
+    )
 
 
 def test_a_stop_by_a_kill_is_reported(unit):
@@ -259,3 +277,8 @@ def test_a_stop_by_a_kill_is_reported(unit):
     unit.bring()
     result = unit.bring("stopped")
     assert (result["stopped_cleanly"], result["stopped_by"]) == (False, "signal SIGKILL")
+    fault(
+        "serving",
+        "The server has to be killed, since it does not stop",
+        "The stop succeeds and is told as not clean, by signal SIGKILL.",
+    )

@@ -9,6 +9,7 @@ import re
 
 import pytest
 import recorded_unit
+from fault_rows import fault
 
 make = recorded_unit.make
 
@@ -32,6 +33,7 @@ def test_what_systemd_would_not_take_is_refused(make, options, parts):
         assert all(part in result["msg"] for part in parts), result["msg"]
         line = re.search(rf"{server.name}\.service:(\d+): .*\(in '(\w+)=", result["msg"])
         assert "user" in options or (line and line[2] in str(options)), result["msg"]
+        fault("change", f"The inventory asks for {options}")
         assert server.shell(f"ls {server.folder} | grep {server.name}", check=False) == ""
 
 
@@ -41,18 +43,30 @@ def test_what_this_host_would_let_fail_is_refused_before_anything_is_written(mak
         "systemd-run -q --unit=holder python3 -m http.server 4188; install -d -m 700 /srv/units/secret-model;"
         "for i in $(seq 100); do ss -ltn | grep -q :4188 && break; sleep 0.1; done"
     )
-    for options, failure_class, parts in (
+    for cause, options, failure_class, parts in (
         (
+            "The unit's user may not read the model",
             {"args": {"model_path": "/srv/units/secret-model"}, "user": "nobody"},
             "rule_violated",
             ["secret-model", "nobody"],
         ),
-        ({"environment": {"HF_HUB_OFFLINE": "1"}}, "rule_violated", ["org/model", "hub cache"]),
-        ({"python": "/usr/bin/podman"}, "unit_invalid", ["runs containers"]),
+        (
+            "The model is to come from a cache that lacks it",
+            {"environment": {"HF_HUB_OFFLINE": "1"}},
+            "rule_violated",
+            ["org/model", "hub cache"],
+        ),
+        (
+            "The unit would start a container's client",
+            {"python": "/usr/bin/podman"},
+            "unit_invalid",
+            ["runs containers"],
+        ),
     ):
         result = server.write(**options)
         assert result["failure_class"] == failure_class, result
         assert all(part in result["msg"] for part in parts), result["msg"]
+        fault("change", cause)
         assert server.shell(f"ls {server.folder} | grep {server.name}", check=False) == ""
     taken = {"args": {"model_path": "org/model", "port": 4188}}
     warned = server.write(**taken, environment={"HF_HUB_OFFLINE": "1"}, preflight="warn")
@@ -73,11 +87,13 @@ def test_a_full_disk_and_a_read_only_directory_leave_the_old_unit(make):
         full = server.write(dest_dir=place, args={"model_path": "org/other"}, preflight=preflight)
         assert full["failure_class"] == "write_failed", full
         assert "make room" in full["msg"]
+        fault("host", f"The disk is full when the unit is written (preflight: {preflight})")
     server.shell(f"rm {place}/filler; mount -o remount,ro {place}")
     for preflight in ("fail", "skip"):
         fixed = server.write(dest_dir=place, args={"model_path": "org/other"}, preflight=preflight)
         assert fixed["failure_class"] == "write_failed", fixed
         assert "ead-only" in fixed["msg"]
+        fault("host", f"The file system is read-only when the unit is written (preflight: {preflight})")
     assert server.shell(f"cat {first['path']}; ls -A {place}") == f"{before}{server.name}.service\n"
     server.shell(f"umount {place}")
 
@@ -89,6 +105,7 @@ def test_a_masked_unit_is_told(make):
     server.shell(f"systemctl unmask {server.name}")
     assert result["failure_class"] == "unit_invalid"
     assert "systemctl unmask" in result["msg"]
+    fault("change", "The unit is masked")
 
 
 def test_the_installed_server_is_asked(make):
@@ -119,6 +136,7 @@ def test_the_installed_server_is_asked(make):
     before = server.unit()
     refused = server.write(**{**options, "speculative": {"algorithm": "DDTREE", "draft_window_size": 8}})
     assert refused["failure_class"] == "unknown_flag"
+    fault("change", "The installed fork lacks a flag that SGLang has")
     assert server.unit() == before
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+from fault_rows import fault
 from two_plays import GATE, REFUSED, Play
 
 
@@ -22,6 +23,7 @@ def test_a_second_play_is_refused_and_a_review_is_warned(plays):
     with first.starting() as run:
         before, invocation = first.files(), first.invocation()
         second.refused(by=run)
+        fault("several", "Another play changes the unit")
         review = second.run("", "--check")
         assert f"{REFUSED} (process {run.pid}" in review.said, review.said
         assert (first.files(), first.invocation()) == (before, invocation)

@@ -20,6 +20,7 @@ import time
 
 import pytest
 import yaml
+from fault_rows import fault
 from host_set import run_ansible
 
 MODULE = "llmops.sglang.wait_for_generation"
@@ -125,6 +126,7 @@ def test_health_lies(stub, wait):
     result = wait({"base_url": server.url, "timeout": 12, "request_timeout": 3})
     assert result["failure_class"] == "generation_timeout" and 12 <= result["elapsed"] < 60, result["elapsed"]
     assert result["attempts"] >= 3 and "fine" in result["msg"] and "generation was not" in result["msg"]
+    fault("serving", "The health route lies: it answers, and a generation never ends")
 
 
 def test_late_generation(stub, wait):
@@ -149,6 +151,7 @@ def test_headers_then_silence_or_a_drip(stub, wait, drop):
     result = wait({"base_url": stub(drip).url, "timeout": 9, "request_timeout": 2})
     assert result["failure_class"] == "generation_timeout" and result["outcomes"]["timeout"] >= 2
     assert "after the headers" in result["last_error"] and result["elapsed"] < 60
+    fault("network", f"The answer begins, and then there is {'a slow drip' if drop else 'silence'}")
 
 
 def test_the_key_is_nowhere(stub, wait, tmp_path):
@@ -161,6 +164,7 @@ def test_the_key_is_nowhere(stub, wait, tmp_path):
         result = wait({"base_url": server.url, **option}, ["-vvv", "--diff"])
         assert result["failure_class"] == "unauthorized" and result["attempts"] <= 2
         assert KEY not in result["printed"] + json.dumps(result) and "is not known" in result["msg"]
+        fault("serving", "The server refuses the key and repeats it in its answer")
     assert server.asked[-1][1]["Authorization"] == f"Bearer {KEY}"
 
 
@@ -180,6 +184,7 @@ def test_proxies_of_the_environment(stub, wait, proxy):
     assert wait({"base_url": server.url}, environ=environ)["ok"] is True
     result = wait({"base_url": server.url, "use_proxy": True, "timeout": 3}, environ=environ)
     assert result["ok"] is False and "through the proxy" in result["msg"]
+    fault("network", f"The environment names a proxy that is {'none' if '127' in proxy else 'no address'}")
 
 
 def test_a_flaky_start(stub, wait):
@@ -202,6 +207,11 @@ def test_a_flaky_start(stub, wait):
         "bad_answer": 1,
         "generated": 1,
     }
+    fault(
+        "network",
+        "Connections are reset, an answer is a gateway's page, another is cut off",
+        "The wait goes on until it generates, and counts each.",
+    )
 
 
 def test_a_server_that_comes_late_is_met_at_once(stub, wait):
@@ -210,6 +220,7 @@ def test_a_server_that_comes_late_is_met_at_once(stub, wait):
     result = wait({"base_url": f"http://127.0.0.1:{port}", "timeout": 3})
     assert result["failure_class"] == "connection_refused" and result["attempts"] == 0 and result["outcomes"]["refused"]
     assert str(port) in result["msg"]
+    fault("network", "Nothing ever listens")
 
 
 def test_check_mode(stub, wait, tmp_path):
@@ -240,6 +251,7 @@ def test_a_large_body_makes_no_large_result(stub, wait):
     assert result["ok"] is True and result["size"] < 20_000 and result["text"].startswith("word0 ")
     result = wait({"base_url": stub(lambda handler, number: handler.say(400, b"x" * 1_000_000)).url})
     assert result["failure_class"] == "bad_request" and result["size"] < 20_000
+    fault("serving", "A refusal of a megabyte")
 
 
 def test_every_documented_key_is_there_when_it_fails_and_when_it_succeeds(stub, wait):
@@ -269,8 +281,11 @@ def test_own_certificates_and_a_plain_url_to_a_tls_port(stub, wait, tmp_path):
     assert wait({"base_url": url, "ca_path": str(tmp_path / "cert")})["ok"] is True
     assert wait({"base_url": url, "validate_certs": False})["ok"] is True
     assert wait({"base_url": url})["failure_class"] == "tls_mismatch"
+    fault("network", "The certificate is signed by nobody who is known")
     assert wait({"base_url": server.url, "timeout": 20})["failure_class"] == "tls_mismatch"
+    fault("network", "An http URL of a port that speaks TLS")
     assert wait({"base_url": stub().url.replace("http:", "https:")})["failure_class"] == "tls_mismatch"
+    fault("network", "An https URL of a port that does not")
 
 
 def test_ipv6(stub, wait):
@@ -305,6 +320,7 @@ def test_two_servers_with_different_models_on_one_port_are_told(stub, wait):
     try:
         result = wait({"base_url": f"http://127.0.0.1:{one.server_address[1]}", "timeout": 20})
         assert result["failure_class"] == "ambiguous_listener" and "'a'" in result["msg"] and "'b'" in result["msg"]
+        fault("several", "Two servers of two models share a port")
     finally:
         for twin in (one, other):
             twin.shutdown()
@@ -316,6 +332,7 @@ def test_a_missing_package_is_named_with_its_interpreter(wait, tmp_path):
     python = str(tmp_path / "bare" / "bin" / "python")
     result = wait({"base_url": "http://127.0.0.1:1"}, python=python)
     assert result["failure_class"] == "missing_dependency" and "'requests'" in result["msg"] and python in result["msg"]
+    fault("host", "The host's Python lacks requests")
 
 
 @pytest.mark.parametrize("strategy", ["linear", "free"])
@@ -351,9 +368,11 @@ def test_the_timeout_of_the_task_ends_it_cleanly(stub, tmp_path):
     words = [str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local"]
     done = run_ansible("playbook", words, {"ansible_python_interpreter": sys.executable})
     assert done.returncode == 2 and "Traceback" not in done.stdout + done.stderr and time.monotonic() - began < 150
+    fault("change", "The timeout of the task ends a wait")
     assert "waiting" in done.stdout or "listening" in done.stdout
 
 
 def test_it_is_refused_in_the_background(stub, wait):
     result = wait({"base_url": stub().url}, ["-B", "10", "-P", "1"])
     assert result["failed"] and "async" in result["msg"]
+    fault("controller", "A wait is put into the background")

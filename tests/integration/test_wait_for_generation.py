@@ -9,6 +9,7 @@ import textwrap
 
 import pytest
 import yaml
+from fault_rows import fault
 
 MODULE = "llmops.sglang.wait_for_generation"
 FAST = "SIM_LOAD_SECONDS=0.5 SIM_WARMUP_SECONDS=0.2"
@@ -118,6 +119,7 @@ def test_ready_is_this_invocation_with_speculation_and_warmups(server):
 def test_a_server_without_speculation_is_told(server):
     server.write().start()
     assert "verify step" in server.fails("no_speculation", require_speculation=True, timeout=6)["msg"]
+    fault("serving", "It generates without the speculation that was asked for")
 
 
 def test_every_api_and_streams(server):
@@ -131,17 +133,20 @@ def test_a_name_with_a_typing_error_offers_the_right_one(server):
     server.write()
     result = server.hosts.run_module("host1", MODULE, {"name": server.name.replace("wait", "wiat")})
     assert result["failure_class"] == "no_such_unit" and server.name in result["msg"] and result["elapsed"] < 300
+    fault("start", "The name of the unit has a typing error")
 
 
 def test_a_unit_that_was_never_started_and_one_that_was_stopped(server):
     server.write()
     server.fails("never_started")
+    fault("start", "The unit was never started")
     # systemd forgets the invocation of a stopped unit, unless something wants that unit.
     server.shell(f"systemctl add-wants multi-user.target {server.name}")
     server.start()
     server.ready()
     server.shell(f"systemctl stop {server.name}")
     server.fails("inactive")
+    fault("start", "The unit was stopped by somebody")
 
 
 def test_not_restarted_though_it_generates(server):
@@ -149,6 +154,7 @@ def test_not_restarted_though_it_generates(server):
     invocation = server.ready()["invocation_id"]
     dashed = "-".join((invocation[:8], invocation[8:12], invocation[12:16], invocation[16:20], invocation[20:])).upper()
     assert server.fails("not_restarted", previous_invocation_id=dashed)["attempts"] == 0
+    fault("start", "The restart did not happen, and the old invocation generates")
     server.start()
     result = server.ready(previous_invocation_id=invocation)
     assert result["invocation_id"] != invocation
@@ -161,6 +167,7 @@ def test_a_process_of_another_unit_that_answers_is_told(server):
     server.write("SIM_LOAD_SECONDS=30").start()
     result = server.fails("foreign_listener")
     assert f"{other}.service" in result["msg"] and result["listener"]["owned"] == "no" and result["attempts"] == 0
+    fault("start", "A process of another unit answers at the port while the server loads")
     assert str(result["listener"]["pid"]) == server.shell(f"systemctl show --value -p MainPID {other}")
 
 
@@ -172,6 +179,7 @@ def test_a_taken_port_is_told_though_the_ready_line_shows(server):
     server.write().start()
     result = server.fails("port_in_use")
     assert f"{other}.service" in result["msg"] and result["attempts"] == 0 and result["log_tail"]
+    fault("start", "The port is taken, although the server logs that it is ready")
 
 
 def test_a_script_that_takes_its_time_beside_a_server_at_the_default_address(server):
@@ -202,42 +210,55 @@ def test_a_lingering_process_of_the_last_invocation_is_waited_for(server):
     assert result["attempts"] == result["outcomes"]["generated"] == 2 and str(result["main_pid"]) == server.property(
         "MainPID"
     )
+    fault(
+        "start",
+        "The process before the restart lingers and answers everything",
+        "It is waited out: only the new process counts.",
+    )
 
 
 def test_crash_loop(server):
     server.write("SIM_LOAD_SECONDS=0.3 SIM_FAULT=load:crash:7", extra="Restart=always\nRestartSec=0.2").start()
     result = server.fails("crash_loop", max_restarts=1, timeout=600)
     assert result["elapsed"] < 300 and "exit status 1" in result["msg"] and result["log_tail"]
+    fault("start", "systemd restarts a server that crashes each time")
+
+
+SCHEDULER = FAST + " SIM_FAULT=load:crash:{}"
+IMPORT = FAST + " SIM_FAULT=import:crash:{}"
 
 
 @pytest.mark.parametrize(
-    ("environment", "arguments", "extra", "failure_class", "word"),
+    ("cause", "environment", "arguments", "extra", "failure_class", "word"),
     [
-        (FAST, "--speculative-window-sizzle 2048", "", "bad_arguments", "--speculative-window-sizzle"),
+        ("A flag that this server does not know", FAST, "--no-such 2048", "", "bad_arguments", "--no-such"),
         (
+            "A flag that this server does not know, under a unit that restarts it for ever",
             FAST,
-            "--speculative-window-sizzle 2048",
+            "--no-such 2048",
             "Restart=always\nRestartSec=0.2",
             "bad_arguments",
-            "--speculative-window",
+            "--no-such",
         ),
-        (f"{FAST} SIM_FAULT=load:crash:SIGKILL", "", "", "server_crashed", "Rank 0 scheduler"),
-        (f"{FAST} SIM_FAULT=load:crash:7", "", "", "server_crashed", "Rank 0 scheduler"),
-        (f"{FAST} SIM_FAULT=import:crash:7", "", "", "gave_up", "exit status 7"),
+        ("The scheduler is killed while it loads", SCHEDULER.format("SIGKILL"), "", "", "server_crashed", "Rank 0"),
+        ("The scheduler dies while it loads", SCHEDULER.format("7"), "", "", "server_crashed", "Rank 0 scheduler"),
+        ("The server dies before it has read its arguments", IMPORT.format("7"), "", "", "gave_up", "exit status 7"),
         (
+            "The command says why and ends",
             FAST,
             "",
             "ExecStart=\nExecStart=sh -c 'sleep 1; echo no such library; exit 7'",
             "gave_up",
             "last line: no such library",
         ),
-        (f"{FAST} SIM_FAULT=import:crash:SIGSEGV", "", "", "server_crashed", "SIGSEGV"),
+        ("A library crashes while it is imported", IMPORT.format("SIGSEGV"), "", "", "server_crashed", "SIGSEGV"),
     ],
 )
-def test_a_start_that_fails_is_told_at_once(server, environment, arguments, extra, failure_class, word):
+def test_a_start_that_fails_is_told_at_once(server, cause, environment, arguments, extra, failure_class, word):
     server.write(environment, arguments, extra).start()
     result = server.fails(failure_class, timeout=300)
     assert result["elapsed"] < 150 and word in result["msg"] and "usage" not in result["msg"] and result["log_tail"]
+    fault("start", cause)
 
 
 @pytest.mark.parametrize("victim", ["sglang::schedul", "sglang::detoken"])
@@ -248,6 +269,7 @@ def test_a_killed_child_is_told_in_seconds(server, victim):
     result = server.fails("server_crashed", timeout=300, request_timeout=300)
     assert result["elapsed"] < 150
     assert "sglang" in result["msg"] or "Subprocess" in result["msg"] or "exit code" in result["msg"], result["msg"]
+    fault("serving", f"The process {victim} is killed while the server hangs in a generation")
 
 
 def test_check_mode_sends_nothing(server):
@@ -269,6 +291,7 @@ def test_the_key_comes_from_a_file_and_shows_nowhere(server):
     assert key not in str(result)
     result = server.fails("unauthorized", api_key_file=f"/run/{server.name}.wrong")
     assert result["attempts"] <= 2 and key not in str(result) and "wrong-key-here" not in str(result)
+    fault("serving", "The key is wrong")
 
 
 def test_a_user_who_cannot_see_the_owner_is_not_told_ready(server):
@@ -277,6 +300,7 @@ def test_a_user_who_cannot_see_the_owner_is_not_told_ready(server):
     result = server.wait(user="operator")
     assert result["failure_class"] in ("no_permission", "foreign_listener"), result
     assert result["listener"]["owned"] == "unknown" and result["failed"]
+    fault("host", "A user who may not see whose socket it is waits")
     result = server.wait(user="operator", require_owner=False)
     assert result["ok"] is True and result["listener"]["owned"] == "unknown"
 
@@ -287,6 +311,7 @@ def test_become_and_no_become(server):
     args = {"name": server.name, "timeout": 40, "progress_interval": 0}
     result = server.hosts.run_module("host1", MODULE, args, become_user="operator")
     assert result["failure_class"] == "no_permission" and "become" in result["msg"], result
+    fault("host", "The user that became another one may not see the unit's process")
     result = server.hosts.run_module("host1", MODULE, args, become_user="root")
     assert result["ok"] is True and result["listener"]["owned"] == "yes", result
 

@@ -16,6 +16,7 @@ import time
 import ansible_fork
 import pytest
 import yaml
+from fault_rows import fault
 
 MODULE = "llmops.sglang.wait_for_generation"
 PORT = 31990
@@ -123,6 +124,11 @@ def test_lines_are_there_before_the_server_is_ready_and_a_lost_connection_is_no_
         load.let_go()
         line_of(run, f"{load.name}: ready")
         assert "ok=1" in run.stdout.read() and run.wait(CEILING) == 0
+        fault(
+            "network",
+            "Every connection to the host is cut in mid-wait",
+            "'connection lost, trying again', and the wait ends ready.",
+        )
 
 
 def test_an_interrupted_wait_ends_at_once_and_leaves_nothing(load, tmp_path):
@@ -133,6 +139,7 @@ def test_an_interrupted_wait_ends_at_once_and_leaves_nothing(load, tmp_path):
         os.killpg(run.pid, signal.SIGINT)
         said = run.stdout.read()
         assert run.wait(CEILING) not in (0, 2) and "Traceback" not in said, said
+        fault("controller", "Ctrl-C in mid-wait", "It ends at once and leaves no process on the host.")
     until(lambda: not set(load.modules()) - set(before))
     load.let_go()
     result = load.hosts.run_module("host1", MODULE, {"name": load.name, "timeout": 120})
@@ -144,4 +151,9 @@ def test_the_timeout_of_the_task_ends_the_wait_and_leaves_nothing(load, tmp_path
     with load.waited_for(tmp_path, task={"timeout": 6}) as run:
         said = run.stdout.read()
         assert run.wait(CEILING) == 2 and "Traceback" not in said and "timed out" in said.lower(), said
+        fault(
+            "controller",
+            "The timeout of the task in mid-wait",
+            "The task fails as timed out and leaves no process on the host.",
+        )
     until(lambda: not set(load.modules()) - set(before))

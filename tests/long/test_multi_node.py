@@ -8,6 +8,7 @@ import re
 
 import pytest
 from deployed_server import wait_until
+from fault_rows import fault
 from nodes_server import NAME, NodesServer
 
 FAULT = "draft:crash:oom"
@@ -86,6 +87,7 @@ def test_a_rank_that_dies_is_named_at_once_and_both_go_back(deployed):
     assert "Rank 1 of this server, on 'host2', failed, so that rank 0 is not waited for any longer" in failed.said
     assert "CUDA out of memory" in failed.said
     assert failed.said.count("was put back, and it") >= 2
+    fault("several", "Rank 1 of a server over two hosts runs out of memory, and rank 0 hangs")
     after = {
         host: deployed.show(host, "ExecStart")["ExecStart"].partition("; ignore")[0] for host in ("host1", "host2")
     }
@@ -100,6 +102,7 @@ def test_a_node_that_is_refused_keeps_the_others_from_being_restarted(deployed):
     assert refused.returncode != 0
     assert "requires DP attention where dp_size is above 1" in refused.said
     assert "Nothing more is done to rank 0 of" in refused.said and "'host2': " in refused.said
+    fault("several", "One node of a server is refused before the write")
     assert deployed.invocations() == before and deployed.generates()
 
 
@@ -110,6 +113,7 @@ def test_a_play_without_all_of_its_hosts_changes_nothing(deployed):
     )
     assert partial.returncode != 0
     assert "'host2': it failed before, is lost, or is no part of this play" in partial.said
+    fault("several", "A play has only one of the two hosts of a server")
     assert deployed.invocations() == before and deployed.generates()
     assert in_line(deployed, "host1")
 
@@ -120,6 +124,7 @@ def test_a_lost_rank_is_drift_and_the_next_run_mends_it(deployed):
     told = deployed.run("verify", verify_timeout=5)
     assert told.returncode != 0
     assert re.search(r"host2.*\n?.*process: nothing runs", told.said) or "nothing runs" in told.said
+    fault("several", "Rank 1 was killed")
     mended = deployed.deploy()
     assert "host2 sglang-nodes: ranks loaded" in mended.said
     assert deployed.generates() and deployed.run("verify").returncode == 0

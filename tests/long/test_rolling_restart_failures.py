@@ -11,6 +11,7 @@ import urllib.request
 
 import pytest
 from deployed_server import wait_until
+from fault_rows import fault
 from load_client import LoadClient
 from rolling_fleet import NAME, SIMULATOR, fleet_of
 
@@ -57,6 +58,7 @@ def test_a_host_that_does_not_start_goes_back_and_the_restart_ends(serving, seri
     assert serving.restarted(before) == ["host1", "host2"]
     assert serving.in_service() == NAMES
     assert "SIM_FAULT" not in serving.shell("host2", f"systemctl cat {NAME}")
+    fault("several", f"One of three servers does not start in a rolling restart, {serial} at a time")
 
 
 def test_a_canary_that_fails_ends_it_before_any_other(serving):
@@ -67,6 +69,7 @@ def test_a_canary_that_fails_ends_it_before_any_other(serving):
     assert done.returncode != 0 and "was put back, and it generates again" in done.said, done.said
     assert serving.restarted(before) == ["host3"]
     assert serving.in_service() == NAMES
+    fault("several", "The canary of a rolling restart runs out of memory")
 
 
 def test_one_that_cannot_go_back_is_left_cleanly_out(serving):
@@ -82,6 +85,7 @@ def test_one_that_cannot_go_back_is_left_cleanly_out(serving):
     assert done.returncode != 0
     assert "It is out of its router, which sends it nothing" in done.said, done.said
     assert serving.in_service() == [host for host in NAMES if host != "host2"]
+    fault("several", "A server neither starts nor goes back in a rolling restart")
     assert serving.invocations()["host3"] == before["host3"]
 
 
@@ -117,6 +121,7 @@ def test_a_stream_that_never_ends_keeps_its_server_in_service(serving):
     # Those before it were restarted; it and those after it were not.
     changed = serving.restarted(before)
     assert changed == NAMES[: len(changed)] and len(changed) < len(NAMES)
+    fault("several", "A stream never ends while its server is to leave the router")
 
 
 @pytest.mark.parametrize(
@@ -128,6 +133,7 @@ def test_too_few_are_refused_before_anything_is_touched(serving, rule, said):
     before = serving.invocations()
     done = serving.restart(restart_min_available=rule)
     assert done.returncode != 0 and said in done.said, done.said
+    fault("several", f"Too few servers would serve during a restart (restart_min_available: {rule})")
     assert serving.invocations() == before and serving.in_service() == NAMES
 
 
@@ -136,6 +142,7 @@ def test_without_its_router_nothing_is_touched(serving):
     nobody = {**serving.vars["server_router"], "router_url": "http://127.0.0.1:9"}
     done = serving.restart(server_router=nobody)
     assert done.returncode != 0 and "'http://127.0.0.1:9' gave no answer" in done.said, done.said
+    fault("several", "The router is not there when a restart is planned")
     assert serving.invocations() == before and serving.in_service() == NAMES
 
 
@@ -148,6 +155,11 @@ def test_what_a_run_that_was_cut_off_left_out_is_first_in_the_next(serving, task
         done = serving.restart(restart_min_available=2)
     assert done.returncode == 0, done.said
     assert "step 1: host1 (out of its router now)" in done.stdout
+    fault(
+        "several",
+        f"A rolling restart is killed in '{task}'",
+        "The next one begins with the server that is out of its router, and brings it back.",
+    )
     assert serving.in_service() == NAMES
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 from deployed_server import KEYS, NAME, SIMULATOR, DeployedServer
+from fault_rows import fault
 
 
 @pytest.fixture(scope="module")
@@ -88,22 +89,31 @@ def test_a_rollback_that_is_killed_at_any_task_is_done_by_the_next_one(deployed)
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("cause", "fault_mode", "said"),
     [
-        ("load:crash:oom", "was put back, and it generates again"),
-        ("serving:lie:garbage", "garbage_output"),
-        ("ready:lie:no_bind", "was put back, and it generates again"),
-        ("serving:status:500", "server_error"),
-        ("draft:lie:window_none", "field_mismatch"),
+        (
+            "A changed server runs out of memory while it loads",
+            "load:crash:oom",
+            "was put back, and it generates again",
+        ),
+        ("A changed server generates garbage", "serving:lie:garbage", "garbage_output"),
+        (
+            "A changed server logs that it is ready and never listens",
+            "ready:lie:no_bind",
+            "was put back, and it generates again",
+        ),
+        ("A changed server answers every generation with status 500", "serving:status:500", "server_error"),
+        ("A changed server logs that its window is None", "draft:lie:window_none", "field_mismatch"),
     ],
 )
-def test_a_change_that_fails_ends_on_what_worked(deployed, fault, said):
+def test_a_change_that_fails_ends_on_what_worked(deployed, cause, fault_mode, said):
     before = deployed.files()
     wait = {**deployed.vars["server_wait"], "timeout": 30}
-    done = deployed.run(server_environment=deployed.environment(fault), server_wait=wait, server_api_key=KEYS[1])
+    done = deployed.run(server_environment=deployed.environment(fault_mode), server_wait=wait, server_api_key=KEYS[1])
     assert done.returncode == 2
     assert said in done.said and "was put back, and it generates again" in done.said, done.said
     assert "The diagnosis is in /var/lib/llmops-sglang/diagnoses/" in done.said
+    fault("change", cause)
     assert deployed.files() == before
     check(deployed, KEYS[0])
 
@@ -144,6 +154,7 @@ def test_the_same_configuration_that_fails_has_nothing_to_go_back_to(deployed):
         deployed.shell("systemctl stop squatter")
     assert done.returncode == 2
     assert "port_in_use" in done.said and "so there is nothing to put back" in done.said, done.said
+    fault("change", "What worked last fails again, since its port was taken")
     assert deployed.files() == files
 
 
@@ -161,6 +172,7 @@ def test_where_what_worked_does_not_work_any_more_both_stories_are_told(deployed
         deployed.shell(f"mv {SIMULATOR}-away {SIMULATOR}")
     assert done.returncode == 2
     assert "was to be put back, and that failed as well in 'Bring the process in line with it'" in done.said, done.said
+    fault("change", "A change fails, and what worked before does not work any more")
     assert deployed.run("rollback").returncode == 0
     check(deployed, KEYS[0])
 
@@ -175,6 +187,7 @@ def test_a_host_that_goes_away_meanwhile_is_told_as_such(deployed):
     assert "field_mismatch" in done.said and "cannot be reached any more, so nothing was put back" in done.said, (
         done.said
     )
+    fault("change", "A change fails, and the host goes away")
     assert deployed.files() != before
     deployed.deploy()
     check(deployed, KEYS[0])

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cause every fault that a test is marked with, and write the page of what a user sees of each.
+"""Cause every fault that a test knows of, and write the page of what a user sees of each.
 
 With ``--kept`` nothing is run: the page is made of the rows that earlier runs left in this clone.
 """
@@ -12,26 +12,20 @@ import ast
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 CLONE = pathlib.Path(__file__).resolve().parents[2]
-ROWS = CLONE / ".build" / "faults"
+sys.path.insert(0, str(CLONE / "tests"))
+
+from fault_rows import AREAS, ROWS
+
 PAGE = CLONE / "docs" / "docsite" / "rst" / "faults.rst"
 # A run of its own for each, since files of two of them may have the same name.
 SUITES = ("tests/unit", "tests/integration", "tests/long")
 LONGEST = 300
-AREAS = {
-    "start": "While the server starts",
-    "serving": "While it serves",
-    "journal": "The journal",
-    "network": "Between controller, host and server",
-    "host": "The host",
-    "change": "A change that fails on its way",
-    "several": "Several servers, nodes and plays",
-    "controller": "What is kept on the controller",
-}
 HEAD = """\
 ..
   Copyright (c) 2026 The llmops.sglang contributors
@@ -47,28 +41,31 @@ page. Numbers of processes, ports and seconds are those of that run. A row witho
 """
 
 
-def marked() -> Iterator[str]:
-    """File and name of every test that is marked as a fault."""
+def causing() -> dict[str, set[str]]:
+    """Every test that causes faults, as file and name, with the words that do not depend on its parameters."""
+    found: dict[str, set[str]] = {}
     for suite in SUITES:
         for path in sorted((CLONE / suite).rglob("test_*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.FunctionDef) and any(map(_is_fault, node.decorator_list)):
-                    yield f"{path.relative_to(CLONE)}::{node.name}"
-
-
-def _is_fault(decorator: ast.expr) -> bool:
-    words = ast.unparse(decorator)
-    return words.startswith("pytest.mark.fault(") or "marks=pytest.mark.fault(" in words
+            for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
+                    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+                    words = [call.args[1] for call in calls if ast.unparse(call.func) == "fault"]
+                    if words:
+                        test = f"{path.relative_to(CLONE)}::{function.name}"
+                        found[test] = {word.value for word in words if isinstance(word, ast.Constant)}
+    return found
 
 
 def rows() -> list[dict[str, str]]:
-    """The rows that are there, of tests that are there."""
-    tests = set(marked())
-    kept = [json.loads(path.read_text(encoding="utf-8")) for path in ROWS.glob("*.json")]
-    return sorted(
-        (row for row in kept if row["test"].partition("[")[0] in tests),
-        key=lambda row: (list(AREAS).index(row["area"]), row["fault"], row["test"]),
-    )
+    """The rows that are there, of tests that still cause these faults."""
+    tests = causing()
+    kept = {}
+    for path in sorted(ROWS.glob("*.json")):
+        row = json.loads(path.read_text(encoding="utf-8"))
+        if row["test"].partition("[")[0] in tests:
+            # Several parameters of a test may stand for one fault.
+            kept[row["area"], row["fault"]] = row
+    return [kept[key] for key in sorted(kept, key=lambda key: (list(AREAS).index(key[0]), key[1]))]
 
 
 def plain(text: str) -> str:
@@ -96,16 +93,21 @@ def page(found: Iterable[dict[str, str]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kept", action="store_true", help="run nothing, and use the rows that are there")
+    tests = causing()
     if not parser.parse_args().kept:
+        shutil.rmtree(ROWS, ignore_errors=True)
         for suite in SUITES:
-            command = [sys.executable, "-m", "pytest", "-q", "-m", "fault", suite]
+            command = [sys.executable, "-m", "pytest", "-q", *(test for test in tests if test.startswith(f"{suite}/"))]
             if subprocess.run(command, cwd=CLONE, check=False).returncode != 0:
                 print(f"A fault of {suite} was not told as it has to be: the page is left as it is.")
                 return 1
     found = rows()
-    missing = set(marked()) - {row["test"].partition("[")[0] for row in found}
+    there = {(row["test"].partition("[")[0], row["fault"]) for row in found}
+    missing = [
+        f"{test}: {word}" for test, words in tests.items() for word in sorted(words) if (test, word) not in there
+    ]
     if missing:
-        print(f"There is no row of {sorted(missing)}: run 'make faults'.")
+        print("\n".join(["There is no row of these; 'make faults' runs them:", *missing]))
         return 1
     PAGE.write_text(page(found), encoding="utf-8")
     print(f"{PAGE.relative_to(CLONE)}: {len(found)} faults")

@@ -8,6 +8,7 @@ import json
 
 import pytest
 import yaml
+from fault_rows import fault, told
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -53,19 +54,19 @@ def test_several_releases_are_told_and_never_compared(sweep, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("damage", "text", "said"),
     [
-        (None, "cannot be read"),
-        ("", "no JSON"),
-        ('{"schema_version": 1', "no JSON"),
-        ("[]", "does not hold"),
-        ("NaN", "no number of JSON"),
-        ("cut", "no JSON"),
-        ("empty", "cells"),
-        ("nan", "NaN is no number"),
+        ("it is gone", None, "cannot be read"),
+        ("it is empty", "", "no JSON"),
+        ("it was cut off", '{"schema_version": 1', "no JSON"),
+        ("it is a list", "[]", "does not hold"),
+        ("it is no number of JSON", "NaN", "no number of JSON"),
+        ("its second half is gone", "cut", "no JSON"),
+        ("it has no cells", "empty", "cells"),
+        ("one of its figures is none", "nan", "NaN is no number"),
     ],
 )
-def test_a_record_that_cannot_be_used_is_told_and_is_no_crash(sweep, tmp_path, text, said):
+def test_a_record_that_cannot_be_used_is_told_and_is_no_crash(sweep, tmp_path, damage, text, said):
     runs = measured(tmp_path, 1.5)
     path = tmp_path / runs[1]["record_path"]
     whole = json.loads(path.read_text())
@@ -79,6 +80,7 @@ def test_a_record_that_cannot_be_used_is_told_and_is_no_crash(sweep, tmp_path, t
     assert not result.get("failed") and result["sweep_winner"]["name"] == "fine"
     why = rows(result)["spoilt"]["why_not"]
     assert "repeat 2" in why and said in str(result["caveats"]) and result["page"]
+    fault("controller", f"A record of a sweep is damaged: {damage}", f"Its point is out: {why}")
 
 
 def test_records_of_invalid_cells_alone_have_no_figure(sweep, tmp_path):
@@ -102,6 +104,8 @@ def test_what_is_no_state_is_refused(sweep, tmp_path, spoilt):
         path.write_text(spoilt)
     result = sweep(str(path))
     assert result["failed"] and result["failure_class"] == "bad_request" and str(path) in result["msg"]
+    told(result["failure_class"], result["msg"].replace(str(path), "state.json"))
+    fault("controller", "The state of a sweep is no state" if spoilt else "The state of a sweep is gone")
 
 
 @pytest.mark.parametrize("value", [None, 5, "x", [], {}, [None], {"a": [1]}, True, [[]], 1e400])

@@ -11,6 +11,7 @@ import threading
 import time
 
 import pytest
+from fault_rows import fault, told
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _generation_wait
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
@@ -75,6 +76,8 @@ def test_the_wall_clock_may_jump(server, monkeypatch, step):
     # A slow machine has no answer by then.
     assert failure.failure_class in ("server_error", "generation_timeout") and time.monotonic() - began >= 1.5
     assert failure.result["elapsed"] >= 1.5 and failure.result["attempts"] >= 1
+    told(failure.failure_class, failure.msg)
+    fault("host", f"The clock is set {'forward' if step > 0 else 'back'} by an hour, again and again, in mid-wait")
 
 
 def test_a_model_that_the_engine_refuses_ends_the_wait_with_both_names(server):

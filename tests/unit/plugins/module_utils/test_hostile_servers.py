@@ -13,6 +13,7 @@ import time
 
 import fault_rows
 import pytest
+from fault_rows import fault
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _listener, _name_lookup, _wait_host
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import CONNECTION_SPEC, UNIT_SPEC
@@ -112,7 +113,7 @@ def wait_for(url, **params):
     assert time.monotonic() - began < AT_MOST
     assert len(json.dumps(result)) < 20_000
     if failure:
-        fault_rows.told("wait_for_generation", failure.failure_class, failure.msg)
+        fault_rows.told(failure.failure_class, failure.msg)
     return result, failure
 
 
@@ -122,7 +123,7 @@ def probed(url, timeout=20.0, **options):
     began = time.monotonic()
     result = prober.judged(prober.probe(0, timeout), timeout)
     assert time.monotonic() - began < AT_MOST
-    fault_rows.told("wait_for_generation", result.failure_class, result.msg)
+    fault_rows.told(result.failure_class, result.msg)
     return result
 
 
@@ -141,44 +142,70 @@ GZIP = OK + b"Content-Encoding: gzip\r\n"
 
 
 @pytest.mark.parametrize(
-    ("say", "failure_class", "words"),
+    ("what", "say", "failure_class", "words"),
     [
-        (endless(OK + b"\r\n", b" " * 65536), "empty_output", "larger than"),
-        (endless(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n"), "empty_output", "larger than"),
-        (endless(OK + b"Content-Length: 100000000\r\n\r\n", b"[" * 65536), "empty_output", "larger than"),
-        (endless(OK, b"X", 0.05), "generation_timeout", "no whole answer"),
-        (endless(OK, b"X-A: b\r\n", 0.05), "generation_timeout", "no whole answer"),
-        (endless(OK + b"\r\n", b" ", 0.05), "generation_timeout", "no whole answer"),
-        (endless(CHUNKED, b"1\r\n \r\n", 0.05), "generation_timeout", "no whole answer"),
-        (endless(CHUNKED, b"0", 0.05), "generation_timeout", "no whole answer"),
-        (endless(b"", FLOOD), "generation_timeout", "no whole answer"),
-        (CHUNKED + b"xyz\r\ngarbage\r\n", "server_error", ""),
-        (CHUNKED + b"-5\r\ngarbage\r\n", "server_error", ""),
-        (CHUNKED + b"f" * 100_000, "server_error", ""),
-        (OK + b"X: " + b"x" * 200_000 + b"\r\n\r\n", "server_error", ""),
-        (OK + b"X: y\r\n" * 5000 + b"\r\n", "server_error", ""),
-        (b"<html>an answer of HTTP/0.9</html>", "server_error", "does not speak HTTP"),
-        (b"HTTP/9.9 999 Odd\r\n\r\n", "server_error", ""),
-        (b"HTTP/1.1 abc Odd\r\n\r\n", "server_error", ""),
-        (OK + b'Content-Length: 9\r\n\r\n{"choices": [{}]}', "empty_output", "truncated or broken"),
-        (OK + b"Content-Length: 900\r\n\r\n{}", "", ""),
-        (OK + b"Content-Length: -1\r\n\r\n{}", "empty_output", ""),
-        (OK + b"Content-Length: many\r\n\r\n{}", "empty_output", ""),
-        (OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "", ""),
-        (whole(b"", b"HTTP/1.1 302 Found\r\nLocation: /v1/chat/completions\r\n"), "server_error", "status 302"),
-        (whole(BOMB, GZIP), "empty_output", "larger than"),
-        (whole(gzip.compress(BOMB, mtime=0), OK + b"Content-Encoding: gzip, gzip\r\n"), "empty_output", "encoded as"),
-        (whole(b"no gzip", GZIP), "empty_output", "is said to be gzip"),
-        (whole(b"[" * 5_000_000), "empty_output", "truncated or broken"),
-        (whole(b'{"choices": [], "usage": ' + b"9" * 5_000_000 + b"}"), "empty_output", "truncated or broken"),
-        (whole(b'{"error": ' + b'{"a":' * 800 + b"1" + b"}" * 801), "", ""),
+        ("a body of blanks without end", endless(OK + b"\r\n", b" " * 65536), "empty_output", "larger than"),
+        (
+            "chunks of blanks without end",
+            endless(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n"),
+            "empty_output",
+            "larger than",
+        ),
+        (
+            "a body of 100 MB",
+            endless(OK + b"Content-Length: 100000000\r\n\r\n", b"[" * 65536),
+            "empty_output",
+            "larger than",
+        ),
+        ("a header that never ends, drop by drop", endless(OK, b"X", 0.05), "generation_timeout", "no whole answer"),
+        ("headers without end, one by one", endless(OK, b"X-A: b\r\n", 0.05), "generation_timeout", "no whole answer"),
+        ("a body that drips", endless(OK + b"\r\n", b" ", 0.05), "generation_timeout", "no whole answer"),
+        ("chunks that drip", endless(CHUNKED, b"1\r\n \r\n", 0.05), "generation_timeout", "no whole answer"),
+        ("the size of a chunk without end", endless(CHUNKED, b"0", 0.05), "generation_timeout", "no whole answer"),
+        ("'100 Continue' without end", endless(b"", FLOOD), "generation_timeout", "no whole answer"),
+        ("a chunk whose size is no number", CHUNKED + b"xyz\r\ngarbage\r\n", "server_error", ""),
+        ("a chunk of negative size", CHUNKED + b"-5\r\ngarbage\r\n", "server_error", ""),
+        ("a chunk's size of 100,000 digits", CHUNKED + b"f" * 100_000, "server_error", ""),
+        ("a header of 200,000 characters", OK + b"X: " + b"x" * 200_000 + b"\r\n\r\n", "server_error", ""),
+        ("5,000 headers", OK + b"X: y\r\n" * 5000 + b"\r\n", "server_error", ""),
+        ("HTTP/0.9", b"<html>an answer of HTTP/0.9</html>", "server_error", "does not speak HTTP"),
+        ("a version and a status that are none", b"HTTP/9.9 999 Odd\r\n\r\n", "server_error", ""),
+        ("a status that is no number", b"HTTP/1.1 abc Odd\r\n\r\n", "server_error", ""),
+        ("half of its JSON", OK + b'Content-Length: 9\r\n\r\n{"choices": [{}]}', "empty_output", "truncated or broken"),
+        ("less than the length that it tells", OK + b"Content-Length: 900\r\n\r\n{}", "", ""),
+        ("a negative length", OK + b"Content-Length: -1\r\n\r\n{}", "empty_output", ""),
+        ("a length that is no number", OK + b"Content-Length: many\r\n\r\n{}", "empty_output", ""),
+        ("two lengths", OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "", ""),
+        (
+            "a redirection to itself",
+            whole(b"", b"HTTP/1.1 302 Found\r\nLocation: /v1/chat/completions\r\n"),
+            "server_error",
+            "status 302",
+        ),
+        ("60 MB in a few kB of gzip", whole(BOMB, GZIP), "empty_output", "larger than"),
+        (
+            "gzip within gzip",
+            whole(gzip.compress(BOMB, mtime=0), OK + b"Content-Encoding: gzip, gzip\r\n"),
+            "empty_output",
+            "encoded as",
+        ),
+        ("gzip that is none", whole(b"no gzip", GZIP), "empty_output", "is said to be gzip"),
+        ("five million brackets", whole(b"[" * 5_000_000), "empty_output", "truncated or broken"),
+        (
+            "a number of five million digits",
+            whole(b'{"choices": [], "usage": ' + b"9" * 5_000_000 + b"}"),
+            "empty_output",
+            "truncated or broken",
+        ),
+        ("an error nested 800 deep", whole(b'{"error": ' + b'{"a":' * 800 + b"1" + b"}" * 801), "", ""),
     ],
     ids=start_of,
 )
-def test_a_server_that_breaks_the_protocol_is_told_by_the_deadline(hostile, say, failure_class, words):
+def test_a_server_that_breaks_the_protocol_is_told_by_the_deadline(hostile, what, say, failure_class, words):
     result = probed(hostile(say).url, SHORT if failure_class == "generation_timeout" else 20.0)
     assert not result.good and failure_class in ("", result.failure_class), result.msg
     assert words in result.msg and len(result.msg) <= 500
+    fault("network", f"The server answers with {what}")
 
 
 def test_what_a_proxy_compressed_unasked_is_read_all_the_same(hostile):
@@ -198,6 +225,7 @@ def test_a_stream_without_end_is_cut_at_the_deadline_of_its_request(hostile):
     piece = b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n'
     server = hostile(endless(OK + b"\r\n", piece, 0.02))
     assert probed(server.url, SHORT, stream=True).failure_class == "generation_timeout"
+    fault("serving", "A stream never ends")
 
 
 def test_a_model_list_that_never_ends_does_not_keep_a_probe(hostile):
@@ -217,10 +245,19 @@ def test_half_characters_do_not_get_into_the_result(hostile):
     assert refused.msg.endswith("no \ufffd")
 
 
-@pytest.mark.parametrize("say", [endless(CHUNKED, b"1\r\n \r\n", 0.05), endless(OK + b"\r\n", b" " * 65536), b""])
-def test_a_whole_wait_ends_by_its_deadline(hostile, say):
+@pytest.mark.parametrize(
+    ("what", "say"),
+    [
+        ("a slow drip", endless(CHUNKED, b"1\r\n \r\n", 0.05)),
+        ("a body without end", endless(OK + b"\r\n", b" " * 65536)),
+        ("a connection that is closed at once", b""),
+    ],
+    ids=start_of,
+)
+def test_a_whole_wait_ends_by_its_deadline(hostile, what, say):
     server = hostile(say)
     result, failure = wait_for(server.url)
+    fault("network", f"For the whole wait there is {what}")
     assert failure and 1 <= result["attempts"] < 15 and server.requests <= result["attempts"]
 
 
@@ -231,6 +268,7 @@ def test_a_pattern_that_never_ends_is_told_and_not_waited_for(hostile, pattern):
     result, failure = wait_for(server.url, **options)
     assert failure.failure_class == "pattern_too_slow" and result["attempts"] == 1
     assert f"'{pattern}'" in failure.msg and "make it simpler" in failure.msg
+    fault("controller", f"A pattern takes for ever: {pattern}")
 
 
 def test_a_pattern_is_judged_within_generations_at_once_too(hostile):
@@ -246,6 +284,7 @@ def test_a_condition_that_never_ends_is_not_met(hostile):
         condition = f"({condition}) || ({condition})"
     result = probed(hostile(whole(json.dumps(body).encode())).url, ready_when=condition)
     assert result.failure_class == "condition_not_met" and "took more than 1 s" in result.msg
+    fault("controller", "A condition takes for ever")
 
 
 def test_a_condition_over_what_is_nested_deeply(hostile):
@@ -282,6 +321,7 @@ def test_a_resolver_that_hangs_holds_up_nothing(monkeypatch):
     free.set()
     assert failure.failure_class == "connection_refused" and "resolv" in failure.msg
     assert "slow.example:1" in failure.msg and len(asked) <= 2
+    fault("network", "The resolver of names hangs")
 
 
 def test_an_address_that_takes_no_connection_does_not_listen(monkeypatch):
@@ -298,6 +338,7 @@ def test_an_address_that_takes_no_connection_does_not_listen(monkeypatch):
         for one in held:
             one.close()
     assert failure.failure_class == "connection_refused" and "No connection" in failure.msg
+    fault("network", "A firewall drops every connection")
 
 
 @pytest.mark.parametrize("option", ["path", "health_path"])
@@ -306,6 +347,7 @@ def test_a_whole_url_as_a_path_is_refused_before_anything_is_sent(hostile, optio
     server = hostile(generated(content="red"))
     _result, failure = wait_for(server.url, api_key="sk-very-secret-key", **{option: url})
     assert failure.failure_class == "bad_request" and "base_url" in failure.msg and server.requests == 0
+    fault("network", f"The {option} is a whole URL, which would take the key elsewhere")
 
 
 @pytest.mark.parametrize("path", ["//127.0.0.1:9/v1", "@127.0.0.1:9/x", "\\\\127.0.0.1:9", ":9/x", "../../x"])

@@ -10,6 +10,7 @@ import stat
 
 import kept_host
 import pytest
+from fault_rows import fault
 from kept_host import KEY, NAME
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _file_restore, _history_store
@@ -212,6 +213,11 @@ def test_a_damaged_entry_costs_only_itself(host, cut):
     history = host.history()
     assert [one["id"] for one in history.listed()["configurations"]] == [first]
     assert len(history.warnings) == 3 and str(file) in "".join(history.warnings)
+    fault(
+        "change",
+        "A kept configuration is damaged",
+        history.warnings[0].replace(str(host.state), "/var/lib/llmops-sglang"),
+    )
     assert host.history().restored("previous")["restored"] == first
     # Its id is not used again while the damaged file lies there.
     assert host.history().recorded(True, "renamed")["recorded"] not in (first, second)
@@ -291,15 +297,44 @@ def test_a_full_disk_leaves_what_is_kept(host, monkeypatch):
     host.old()
     host.history().recorded(True, "")
     host.new()
-
-    def full(*dummy):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(_history_store.os, "fsync", full)
+    monkeypatch.setattr(_history_store.os, "fsync", no_space)
     with pytest.raises(Failure, match="No space left on device: make room|No space left on device") as told:
         host.history().recorded(True, "")
     assert told.value.failure_class == "write_failed"
     assert len(host.history().listed()["configurations"]) == 1
+
+
+def test_a_full_disk_is_told_before_the_first_write(host, monkeypatch):
+    """The configuration of now is kept already; what comes next could not be."""
+    host.old()
+    host.history().recorded(True, "")
+    assert not host.history(check_mode=True).recorded(False, "")["changed"]
+    before = sorted((host.state / "history" / NAME).iterdir())
+    assert not host.history().recorded(False, "")["changed"]
+    assert sorted((host.state / "history" / NAME).iterdir()) == before
+    monkeypatch.setattr(_history_store.os, "fsync", no_space)
+    assert not host.history(check_mode=True).recorded(False, "")["changed"]
+    with pytest.raises(Failure, match="No space left on device") as told:
+        host.history().recorded(False, "")
+    assert told.value.failure_class == "write_failed"
+
+
+def test_a_full_disk_does_not_keep_from_going_back(host, monkeypatch):
+    old = host.old()
+    host.history().recorded(True, "")
+    host.new()
+    history = host.history()
+    monkeypatch.setattr(_history_store.HistoryStore, "_replace", lambda self, path, text: no_space_for(self, path))
+    assert history.restored("last_good")["changed"]
+    assert host.tree() == old and "No space left" in history.warnings[0]
+
+
+def no_space(*dummy):
+    raise OSError(28, "No space left on device")
+
+
+def no_space_for(store, path):
+    raise store._write_failed(path, OSError(28, "No space left on device"))
 
 
 def test_places(monkeypatch):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+from fault_rows import fault, told
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _completeness
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import journal_is_unreadable
@@ -92,7 +93,11 @@ def test_a_clock_that_is_set_makes_no_start_whole(hours):
     host.row("Journal started", MESSAGE_ID=JOURNALD_STARTED, _TRANSPORT="driver")
     host.say("[2026-05-30 08:21:00] The server is fired up and ready to roll!")
     host.rows[-1]["__REALTIME_TIMESTAMP"] = str(int(host.rows[-1]["__REALTIME_TIMESTAMP"]) + hours * 3_600_000_000)
-    assert host.ask(preset=["dflash"])["failure_class"] == "log_truncated"
+    result = host.ask(preset=["dflash"])
+    assert result["failure_class"] == "log_truncated"
+    if hours:
+        told(result["failure_class"], result["msg"])
+        fault("host", f"The clock was set {'forward' if hours > 0 else 'back'} by an hour while journald was away")
 
 
 @pytest.mark.parametrize("occurrence", ["first", "last"])
