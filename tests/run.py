@@ -250,6 +250,9 @@ def integration(counts: Counts) -> None:
         counts.add("test hosts", 0, 1, 0)
         return
     owner = {"HOSTS_OWNER_PID": str(os.getpid())}
+    missing = [sys.executable, "tests/integration/other_versions.py"]
+    for pair in subprocess.run(missing, cwd=CLONE, capture_output=True, text=True, check=True).stdout.splitlines():
+        counts.lines.append(f"version matrix: NOT RUN: {pair}")
     with Beside("molecule", ["molecule", "test", "-s", "default"], CLONE, owner) as molecule:
         run_pytest("integration tests", counts, ["tests/integration"], extra=SIDE_BY_SIDE)
         molecule.count(counts)

@@ -4,41 +4,23 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-import shutil
 import subprocess
 import sys
 
 import pytest
 import yaml
+from other_versions import CLONE, CONTROLLERS, controller, interpreter
 
-CLONE = pathlib.Path(__file__).resolve().parents[2]
-# The newest Python that each core supports on a controller.
-CORES = {"2.16": "3.12", "2.17": "3.12", "2.18": "3.13", "2.19": "3.13", "2.20": "3.13", "2.21": "3.13"}
 SIMULATOR = "/opt/core-versions-sim"
 
 
-def python_of(version):
-    roots = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"), "versions").glob(f"{version}.*")
-    for candidate in [*(str(root / "bin/python") for root in roots), shutil.which(f"python{version}")]:
-        if candidate and subprocess.run([candidate, "-c", ""], check=False).returncode == 0:
-            return candidate
-    pytest.fail(f"Python {version} is needed for this test and is not on this machine")
-    return None
-
-
-@pytest.fixture(params=sorted(CORES))
+@pytest.fixture(params=sorted(CONTROLLERS))
 def core(request):
-    """The folder with the programs of one core; the environment is kept between runs."""
-    venv = pathlib.Path(os.environ["LLMOPS_SGLANG_CACHE"]) / f"core-{request.param}"
-    if not (venv / ".complete").exists():
-        shutil.rmtree(venv, ignore_errors=True)
-        subprocess.run([python_of(CORES[request.param]), "-m", "venv", str(venv)], check=True)
-        install = [str(venv / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-        subprocess.run([*install, f"ansible-core=={request.param}.*"], check=True)
-        (venv / ".complete").touch()
-    return venv / "bin"
+    """The folder with the programs of one core."""
+    python = interpreter(CONTROLLERS[request.param])
+    if not python:
+        pytest.fail(f"Python {CONTROLLERS[request.param]} is needed for this test and is not on this machine")
+    return controller(request.param, python)
 
 
 def test_the_main_job_twice(hosts, core, tmp_path):
