@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import ENDED, STARTED
 
 if t.TYPE_CHECKING:
     from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import Journal, Row
+
+# The rows about the end of a process have a message id only since systemd 240 (its NEWS).
+_ENDED_WITHOUT_ID = re.compile(r"^\S+: (?:Main process exited, |Failed with result ')")
 
 
 class Course:
@@ -37,7 +41,7 @@ class Course:
         """The manager's *row* about *invocation*."""
         self._last = None
         self._boots.add(str(row.get("_BOOT_ID")))
-        if row.get("MESSAGE_ID") in ENDED:
+        if _is_end(row):
             self._open.discard(invocation)
         if journal.is_start(row):
             # Of a unit that ends with its start it says that it has "Finished".
@@ -74,3 +78,10 @@ class Course:
         if self._open:
             self.cut_by.add(str(row.get("_BOOT_ID")))
         return False
+
+
+def _is_end(row: Row) -> bool:
+    """Whether the manager's *row* says that a process or the unit has ended."""
+    if row.get("MESSAGE_ID"):
+        return row["MESSAGE_ID"] in ENDED
+    return bool(_ENDED_WITHOUT_ID.match(str(row.get("MESSAGE") or "")))

@@ -11,6 +11,7 @@ import secrets
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import version_of
 
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 
@@ -51,7 +52,6 @@ _PROPERTIES = (
     "PrivateIPC=yes",
     "PrivateUsers=yes",
     "ProtectProc=invisible",
-    "ProcSubset=pid",
     # Not even a private place to write in: its size would have no limit.
     "InaccessiblePaths=-/dev/shm -/tmp -/var/tmp",
     "NoNewPrivileges=yes",
@@ -95,6 +95,8 @@ _SYSTEM_PROPERTIES = (
     "ProtectClock=yes",
     "ProtectHostname=yes",
 )
+# Only since 250 with the kernel's settings protected as well (NEWS of systemd 250), which counts for more.
+_PROCESSES_ALONE = "ProcSubset=pid"
 # Nothing else keeps a program from signals to its user's other processes: fcntl can send one without a kill.
 _OWN_PROCESSES = ("unshare", "--user", "--pid", "--fork", "--kill-child")
 
@@ -120,6 +122,7 @@ class Sandbox:
         self.memory = memory
         self.user_environ = user_environ
         self._unit = ""
+        self._systemd: t.Optional[int] = None
         self._python = next((path for path in _INTERPRETERS if os.path.exists(path)), None)
 
     def run(self, program: str, text: str, seconds: float) -> tuple[str, str]:
@@ -162,6 +165,7 @@ class Sandbox:
         settings = [
             *_PROPERTIES,
             *(() if user else _SYSTEM_PROPERTIES),
+            *((_PROCESSES_ALONE,) if user or self._version() not in range(1, 250) else ()),
             *((f"InaccessiblePaths=-{home}",) if len(home) > 1 else ()),
             f"RuntimeMaxSec={seconds + _WATCHER_SECONDS:g}",
             f"MemoryMax={self.memory}",
@@ -176,6 +180,14 @@ class Sandbox:
             "--",
         ]
         return [*words, *(_OWN_PROCESSES if user else ())]
+
+    def _version(self) -> int:
+        """That of systemd; 0 where it cannot be told."""
+        if self._systemd is None:
+            # By timeout(1), which also is there where systemctl is not: the module would end otherwise.
+            words = ["timeout", "10", "systemctl", "--version"]
+            self._systemd = version_of(self._run_command(words)[1])
+        return self._systemd
 
 
 def unavailable(cause: str) -> Failure:

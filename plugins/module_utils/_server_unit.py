@@ -8,7 +8,6 @@ from __future__ import annotations
 import grp
 import os
 import pwd
-import re
 import shutil
 import typing as t
 
@@ -37,7 +36,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._server_plan import 
     on_this_host,
     plan_command,
 )
-from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState
+from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager, UnitState, version_of
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_file import (
     MODERN_SYSTEMD,
     UnitPlan,
@@ -284,8 +283,7 @@ class ServerUnit:
 
     def _systemd_version(self) -> int:
         out = self.run_command(["systemctl", "--version"], check_rc=False)[1] if shutil.which("systemctl") else ""
-        match = re.match(r"systemd (\d+)", out)
-        return int(match.group(1)) if match else MODERN_SYSTEMD
+        return version_of(out) or MODERN_SYSTEMD
 
     def _verify(self, text: str) -> None:
         if not shutil.which("systemd-analyze"):

@@ -130,7 +130,9 @@ class UnitState:
 
     @property
     def environment_files(self) -> list[str]:
-        *found, dummy = re.split(r" \(ignore_errors=(?:yes|no)\)", self.properties.get("EnvironmentFiles", ""))
+        # Where its systemctl calls the property by the name of the setting, it is asked for by the other name all the same.
+        shown = "\n".join(self.properties.get(key, "") for key in ("EnvironmentFiles", "EnvironmentFile"))
+        *found, dummy = re.split(r" \(ignore_errors=(?:yes|no)\)", shown)
         return [path for path in (text.rpartition("\n")[2].strip() for text in found) if path]
 
     @property
@@ -283,6 +285,12 @@ def is_denied(said: str) -> bool:
     return bool(
         re.search(r"[Aa]ccess denied|[Aa]uthentication (?:is )?required|Permission denied|polkit|PolicyKit", said)
     )
+
+
+def version_of(text: str) -> int:
+    """The version in what ``systemctl --version`` prints; 0 where it names none."""
+    match = re.match(r"systemd (\d+)", text)
+    return int(match.group(1)) if match else 0
 
 
 def plain_invocation_id(text: t.Optional[str]) -> str:

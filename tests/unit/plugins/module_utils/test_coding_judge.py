@@ -220,8 +220,8 @@ def test_the_unit_of_the_sandbox_has_its_limits(user):
     calls = []
     made = Sandbox(lambda args, **more: calls.append((args, more)) or (0, "", ""), "systemd", 1 << 28, user)
     made.run("print(1)", "", 3.0)
-    assert "InaccessiblePaths=-/dev/shm -/tmp -/var/tmp" in calls[0][0] and "LimitFSIZE=1M" in calls[0][0]
-    words, more = calls[0]
+    words, more = calls[-1]
+    assert "InaccessiblePaths=-/dev/shm -/tmp -/var/tmp" in words and "LimitFSIZE=1M" in words
     assert {
         "PrivateNetwork=yes",
         "ProtectSystem=strict",
