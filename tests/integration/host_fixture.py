@@ -22,4 +22,8 @@ def two_hosts(tmp_path_factory, **settings):
 
 @pytest.fixture(scope="session")
 def hosts(tmp_path_factory):
-    yield from two_hosts(tmp_path_factory, hosts_keep_compiled=True)
+    # A host sees this machine's files, except for homes.
+    places = [os.environ.get("LLMOPS_SGLANG_CACHE", ""), os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))]
+    homes = [place for place in places if place.startswith("/home/") and os.path.isdir(place)]
+    binds = [{"source": place, "target": place, "read_only": True} for place in homes]
+    yield from two_hosts(tmp_path_factory, hosts_keep_compiled=True, binds=binds)

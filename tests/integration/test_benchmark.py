@@ -174,7 +174,7 @@ def test_programs_of_another_process_are_not_the_units(server):
         server.measure(base_url="http://127.0.0.1:32501"),
     ):
         assert result["failed"] and result["failure_class"] == "foreign_listener", result
-        fault("serving", "The URL that is measured is that of another process")
+    fault("serving", "The URL that is measured is that of another process")
     hidden = server.module(
         "benchmark_matrix",
         user="operator",

@@ -11,17 +11,21 @@ import json
 import re
 
 import pytest
+from hardened import hardened
 from lane import DFLASH, HOST, PLAIN, PORT
 
 UNIT, OTHER = "sglang-dflash", "sglang-plain"
 # Long before the minute for which a launcher without its children still accepts, and generous for a slow machine.
 TOLD_WITHIN = 30
+# What is proved of this server holds under the hardening that the documentation proposes.
+HARDENED = hardened(DFLASH)
 WINDOW = {"preset": "dflash", "preset_fields": {"draft_window_size": 2048, "compact_cache": True}}
 
 
 @pytest.fixture(scope="session")
 def deployed(lane):
-    play = lane.play("site", DFLASH, benchmark_label="window 2048")
+    lane.shell(f"useradd --system {HARDENED['server_user']}")
+    play = lane.play("site", DFLASH, benchmark_label="window 2048", **HARDENED)
     assert play.returncode == 0, play.text
     return play
 
@@ -39,6 +43,13 @@ def test_it_was_started_and_waited_for_with_verify_steps(lane, deployed):
     assert waited["invocation_id"] == lane.show(UNIT, "InvocationID")
     stages = [waited["stages"][name] for name in ("process_started", "port_bound", "first_generation", "ready")]
     assert stages == sorted(stages) and stages[1] > 5, waited["stages"]
+
+
+def test_it_runs_hardened_as_a_user_of_its_own(lane, deployed):
+    owners = lane.shell(f"stat -c %U /proc/$(systemctl show -P MainPID {UNIT})").split()
+    assert owners == [HARDENED["server_user"]]
+    exposure = re.search(r"Overall exposure level for .*: ([\d.]+)", lane.shell(f"systemd-analyze security {UNIT}"))
+    assert exposure and float(exposure[1]) < 4, exposure
 
 
 def test_the_operator_saw_it_load(deployed):
@@ -80,7 +91,7 @@ def test_the_record_knows_what_it_measured(lane, deployed, record):
 @pytest.fixture(scope="session")
 def deployed_again(lane, deployed):
     before = lane.show(UNIT, "InvocationID")
-    return before, lane.play("site", DFLASH, benchmark_matrix=False, benchmark_coding=False)
+    return before, lane.play("site", DFLASH, benchmark_matrix=False, benchmark_coding=False, **HARDENED)
 
 
 def test_a_second_run_changes_and_restarts_nothing(lane, deployed, deployed_again):
@@ -94,7 +105,7 @@ def test_a_second_run_changes_and_restarts_nothing(lane, deployed, deployed_agai
 
 
 def test_verify_finds_no_drift(lane, deployed_again):
-    play = lane.play("verify", DFLASH)
+    play = lane.play("verify", DFLASH, **HARDENED)
     assert (play.returncode, play.recap()["changed"]) == (0, 0), play.text
 
 
