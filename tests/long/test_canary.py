@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import io
 import json
@@ -17,9 +18,18 @@ import time
 import pytest
 from deployed_server import NAME, UNITS, DeployedServer
 
+from ansible_collections.llmops.sglang.tests.long.keyed_router import KeyedRouter
+
 # What is left of each key however it is quoted or escaped.
-CORES = ("Q1canaryone", "W2canarytwo", "R3canaryadm", "T4canaryenv")
-KEYS = {"first": f"sk-{CORES[0]}-/+'x", "second": f"sk-{CORES[1]}-/+'x", "admin": f"adm-{CORES[2]}", "env": CORES[3]}
+CORES = ("Q1canaryone", "W2canarytwo", "R3canaryadm", "T4canaryenv", "Y5canaryrtr", "U6canarywrk")
+KEYS = {
+    "first": f"sk-{CORES[0]}-/+'x",
+    "second": f"sk-{CORES[1]}-/+'x",
+    "admin": f"adm-{CORES[2]}",
+    "env": CORES[3],
+    "router": f"rt-{CORES[4]}-/+'x",
+    "worker": f"wk-{CORES[5]}-/+'x",
+}
 SECRETS = f"{UNITS}/{NAME}.service.secrets"
 HISTORY = "/var/lib/llmops-sglang/history"
 LOUD = ("-vvvv", "--diff")
@@ -52,10 +62,20 @@ def inside(data: bytes) -> bytes:
 class Canary(DeployedServer):
     """A server with keys of every kind, taken from the environment as a vault would give them."""
 
-    def __init__(self, hosts, folder):
+    def __init__(self, hosts, folder, router):
+        self.router = router
         super().__init__(
             hosts,
             folder,
+            server_router={
+                "router_url": router.url,
+                "worker_url": router.worker.url,
+                "delegate_to": "localhost",
+                "api_key": "{{ lookup('ansible.builtin.env', 'CANARY_ROUTER') }}",
+                "worker_api_key": "{{ lookup('ansible.builtin.env', 'CANARY_WORKER') }}",
+                "drain_timeout": 60,
+                "healthy_timeout": 60,
+            },
             server_admin_api_key="{{ lookup('ansible.builtin.env', 'CANARY_ADMIN') }}",
             server_environment_secrets={"HF_TOKEN": "{{ lookup('ansible.builtin.env', 'CANARY_ENV') }}"},
             server_wait={"timeout": 120, "progress_interval": 1},
@@ -85,10 +105,11 @@ class Canary(DeployedServer):
 
 @pytest.fixture(scope="module")
 def canary(hosts, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
+    keyed = KeyedRouter(KEYS["router"], KEYS["worker"])
+    with pytest.MonkeyPatch.context() as patch, contextlib.closing(keyed) as router:
         for name, key in KEYS.items():
             patch.setenv(f"CANARY_{name.upper()}", key)
-        made = Canary(hosts, tmp_path_factory.mktemp("canary"))
+        made = Canary(hosts, tmp_path_factory.mktemp("canary"), router)
         patch.setenv("TMPDIR", str(made.temporary))
         began = time.time()
         assert made.play("deploy", "site").returncode == 0, made.said["deploy"][-3000:]
@@ -116,6 +137,9 @@ def test_the_keys_were_at_work(canary):
     assert CORES[0] in kept and CORES[2] in kept and CORES[3] in kept
     assert canary.shell(f"stat -c %a {SECRETS} {SECRETS}/*").split() == ["700", "600", "600"]
     assert canary.generates(KEYS["first"].replace("'", "'\\''"))
+    # Whoever asks without the key of each is refused, and restart.yml came to its end.
+    assert canary.router.registered_keys == {KEYS["worker"]}
+    assert canary.router.paths and canary.router.worker.paths
 
 
 def test_no_play_said_one(canary):
