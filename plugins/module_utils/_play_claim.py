@@ -10,9 +10,11 @@ controller that runs it; of a play of another controller it is told by its conne
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
+import stat
 import time
 import typing as t
 
@@ -49,25 +51,27 @@ def claimed_unit(params: t.Mapping[str, t.Any], look_only: bool, runtime: str = 
     if number < 0:
         yield []
         return
-    with os.fdopen(number, "r+b" if writable else "rb") as handle:
+    # Without a buffer, which would be written once more at the end where that has failed.
+    with os.fdopen(number, "r+b" if writable else "rb", buffering=0) as handle:
         if look_only:
             claim = _read(handle)
             yield (
                 [f"{_who(unit, claim)}: what is told here may be half of its change."] if _goes_on(claim, play) else []
             )
             return
-        began = time.monotonic()
+        began = held = time.monotonic()
         while True:
             locked = _lock(handle)
             claim = _read(handle)
-            waited = time.monotonic() - began
+            now = time.monotonic()
             if _goes_on(claim, play):
-                if _of_this_controller(claim, play) or waited > _CONNECTION_SECONDS:
+                if _of_this_controller(claim, play) or now - began > _CONNECTION_SECONDS:
                     raise _refusal(unit, claim, play)
                 fcntl.flock(handle, fcntl.LOCK_UN)
+                held = now
             elif locked:
                 break
-            elif waited > _LOCK_SECONDS:
+            elif now - held > _LOCK_SECONDS:
                 raise _still_at_work(unit, path)
             time.sleep(_POLL_SECONDS)
         if writable and play:
@@ -81,7 +85,7 @@ def _open(path: str, write: bool) -> tuple[int, bool]:
     try:
         if write:
             _make_directory(os.path.dirname(path))
-            number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            number = _open_file(path, os.O_RDWR | os.O_CREAT)
             os.fchmod(number, 0o644)
             return number, True
     except (PermissionError, FileNotFoundError):
@@ -90,9 +94,18 @@ def _open(path: str, write: bool) -> tuple[int, bool]:
     except OSError as exc:
         raise _write_failed(path, exc) from exc
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), False
+        return _open_file(path, os.O_RDONLY), False
     except OSError:
         return -1, False
+
+
+def _open_file(path: str, flags: int) -> int:
+    # A pipe would be waited for.
+    number = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(errno.EINVAL, "it is no file")
+    return number
 
 
 def _make_directory(path: str) -> None:
@@ -128,13 +141,12 @@ def _read(handle: t.IO[bytes]) -> t.Optional[dict[str, t.Any]]:
 
 
 def _write(handle: t.IO[bytes], path: str, play: Play, since: str) -> None:
-    told = {key: play.get(key) for key in (*_WHO, "user", "controller", "named")}
+    told = {key: play.get(key) for key in (*_WHO, "user", "controller", "asked", "named")}
     claim = {"play": told, "session": _session(os.getppid()), "since": since, "renewed": _since_boot()}
     try:
         handle.seek(0)
-        handle.truncate()
         handle.write(json.dumps(claim).encode())
-        handle.flush()
+        handle.truncate()
     except OSError as exc:
         raise _write_failed(path, exc) from exc
 
@@ -156,12 +168,11 @@ def _goes_on(claim: t.Optional[Play], play: t.Optional[Play]) -> bool:
     if _same(claim, play) or (isinstance(ended, dict) and _same(claim, ended)):
         return False
     if _of_this_controller(claim, play):
-        others = play.get("others")
-        # Where this does not tell, the action plugin looks at that very process and asks again.
-        return (
-            not (holder.get("named") and isinstance(others, list))
-            or [holder.get("pid"), holder.get("started")] in others
-        )
+        others, began = play.get("others"), holder.get("asked")
+        timely = isinstance(began, float) and began < play.get("asked", 0.0)
+        listed = timely and holder.get("named") and isinstance(others, list)
+        # Where the list does not tell, the action plugin looks at that very process and asks again.
+        return not listed or [holder.get("pid"), holder.get("started")] in others
     session = claim.get("session")
     if isinstance(session, list) and len(session) == 2:
         return _stat(session[0])[1] == session[1]
@@ -218,8 +229,8 @@ def _refusal(unit: str, claim: t.Optional[Play], play: t.Optional[Play]) -> Fail
 def _still_at_work(unit: str, path: str) -> Failure:
     return Failure(
         "condition_not_met",
-        f"A task of a play that has ended is still changing the unit '{unit}' on this host after {_LOCK_SECONDS:.0f} s: see which "
-        f"process it is with 'fuser {path}', and run this again when that has ended.",
+        f"Another task, of this play or of one that has ended, is still changing the unit '{unit}' after {_LOCK_SECONDS:.0f} s: "
+        f"see which process it is with 'fuser {path}', and run this again when that has ended.",
     )
 
 

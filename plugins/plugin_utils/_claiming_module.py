@@ -18,6 +18,13 @@ class ClaimingModule(ToldModule):
     def run(self, tmp: t.Optional[str] = None, task_vars: t.Optional[dict[str, t.Any]] = None) -> dict[str, t.Any]:
         asked = dict(self._task.args)
         play = _play_process.asking_play()
+        if not _play_process.goes_on():
+            # Nobody sees any more what the rest of a loop or another try would do, and the next play may be at work.
+            msg = (
+                f"The unit '{asked.get('name')}' is not changed, since the process {play['pid']} of this play has ended: "
+                "run the play again."
+            )
+            return {"failed": True, "failure_class": "condition_not_met", "msg": msg, "log_tail": []}
         self._task.args = {**asked, "play": play}
         result = super().run(tmp, task_vars)
         holder = result.get("claimed_by")

@@ -7,15 +7,23 @@
 from __future__ import annotations
 
 import getpass
+import multiprocessing
 import os
 import socket
+import time
 import typing as t
 
 
 def this_play() -> dict[str, t.Any]:
-    """The process that runs the play; a task runs in a child of it."""
-    pid = os.getppid()
+    """The process that runs the play; a task runs in a child of it, which also knows it when it has ended."""
+    parent = multiprocessing.parent_process()
+    pid = parent.pid if parent else os.getppid()
     return {"pid": pid, "machine": _machine(), "started": _started(pid)}
+
+
+def goes_on() -> bool:
+    """Whether the process that runs this play is still there; a child of one that was killed has another parent."""
+    return this_play()["pid"] == os.getppid()
 
 
 def still_runs(owner: t.Optional[t.Mapping[str, t.Any]]) -> bool:
@@ -26,7 +34,7 @@ def still_runs(owner: t.Optional[t.Mapping[str, t.Any]]) -> bool:
     if all(owner.get(key) == mine[key] for key in mine):
         return False
     started = _started(owner.get("pid"))
-    if started is None and not os.path.isdir("/proc/self"):
+    if started is None and _hidden():
         return _answers(owner.get("pid"))
     return started is not None and started == owner.get("started")
 
@@ -35,26 +43,32 @@ def asking_play() -> dict[str, t.Any]:
     """This play as a module on a host is told of it, with whom to name and, in ``others``, which other plays run here.
 
     ``others`` is ``None`` where this user cannot see the processes of others; ``named`` says whether a look at them finds this
-    play, which only those do whose command is one of Ansible's.
+    play, which only those do whose command is one of Ansible's. ``asked`` is a time before that look, which knows nothing of
+    who began later.
     """
-    play = this_play()
+    play, asked = this_play(), time.monotonic()
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = str(os.getuid())
     named = _of_ansible(play["pid"])
-    return {**play, "user": user, "controller": socket.gethostname(), "named": named, "others": _others(play["pid"])}
+    told = {"user": user, "controller": socket.gethostname(), "asked": asked, "named": named}
+    return {**play, **told, "others": _others(play["pid"])}
 
 
 def _others(mine: int) -> t.Optional[list[list[t.Any]]]:
     """Process id and start of all of Ansible's processes here but *mine*."""
-    # Where they are hidden from other users, not even the first one is seen.
-    if not os.path.isdir("/proc/1"):
+    if _hidden():
         return None
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [
         [pid, started] for pid in pids if pid != mine and _of_ansible(pid) and (started := _started(pid)) is not None
     ]
+
+
+def _hidden() -> bool:
+    """Whether the processes of others are not shown to this user, or none at all; then not even the first one is."""
+    return _started(1) is None
 
 
 def _of_ansible(pid: int) -> bool:
@@ -87,7 +101,7 @@ def _started(pid: t.Any) -> t.Optional[str]:
 
 
 def _answers(pid: t.Any) -> bool:
-    """Whether there is a process *pid*, for a system that shows no more of it."""
+    """Whether there is a process *pid*, where no more of it is shown."""
     try:
         os.kill(int(pid), 0)
     except PermissionError:

@@ -331,7 +331,7 @@ def test_another_play_of_the_same_sweep_is_refused(play, monkeypatch):
     monkeypatch.setattr(_play_process, "this_play", lambda: {**mine, "pid": 1})
     with pytest.raises(Refused, match="Another play"):
         sweep.run()
-    monkeypatch.setattr(_play_process, "_started", lambda pid: None)
+    monkeypatch.setattr(_play_process, "_started", lambda pid: "1" if pid == 1 else None)
     assert sweep.run()
 
 

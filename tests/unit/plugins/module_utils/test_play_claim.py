@@ -7,6 +7,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -17,8 +18,16 @@ from ansible_collections.llmops.sglang.plugins.module_utils import _play_claim
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
 from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import claimed_unit
 
-MINE = {"machine": "ctl1 boot ns", "pid": 10, "started": "100", "user": "ops", "controller": "ctl1", "named": True}
-OTHER = {**MINE, "pid": 20, "started": "200", "user": "night"}
+MINE = {
+    "machine": "ctl1 boot ns",
+    "pid": 10,
+    "started": "100",
+    "user": "ops",
+    "controller": "ctl1",
+    "named": True,
+    "asked": 5.0,
+}
+OTHER = {**MINE, "pid": 20, "started": "200", "user": "night", "asked": 4.0}
 ELSEWHERE = {**OTHER, "machine": "ctl2 boot ns", "controller": "ctl2"}
 
 
@@ -86,12 +95,31 @@ def test_a_play_of_this_controller_that_has_ended_is_followed(host, others):
     assert host.holder() == MINE
 
 
-@pytest.mark.parametrize("held, asks", [({"named": False}, {}), ({}, {"others": None})], ids=["unnamed", "hidden"])
+@pytest.mark.parametrize(
+    "held, asks",
+    [({"named": False}, {}), ({}, {"others": None}), ({"asked": 6.0}, {}), ({"asked": "x"}, {})],
+    ids=["unnamed", "hidden", "began after the list", "no time"],
+)
 def test_what_the_list_does_not_tell_is_left_to_the_controller(host, held, asks):
     host.claim({**OTHER, **held})
     failure = host.refused(MINE, **asks)
     host.claim(MINE, **asks, ended=failure.result["claimed_by"])
     assert host.holder() == MINE
+
+
+def test_a_play_that_began_while_this_one_waited_is_not_taken_for_ended(host, monkeypatch):
+    """Two plays of one controller wait for the end of a third; the list of the first does not know the second."""
+    host.claim(OTHER)
+    with host.path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+
+        def nap(dummy):
+            fcntl.flock(held, fcntl.LOCK_UN)
+            host.claim({**OTHER, "pid": 30, "started": "300", "asked": 6.0}, others=[[10, "100"]])
+
+        monkeypatch.setattr(time, "sleep", nap)
+        with pytest.raises(Failure, match="process 30 of 'night'"):
+            host.claim(MINE)
 
 
 def test_what_the_controller_knows_to_have_ended_is_no_other_play(host):
@@ -198,7 +226,7 @@ def test_two_tasks_of_one_play_come_one_after_the_other(host, monkeypatch):
     monkeypatch.setattr(_play_claim, "_LOCK_SECONDS", 0.1)
     asked = {"name": "sglang", "scope": "system", "play": {**MINE, "others": []}}
     with claimed_unit(asked, False, str(host.folder)):
-        host.refused(MINE)
+        assert "Another task, of this play or of one that has ended, is still" in host.refused(MINE).msg
     host.claim(MINE)
 
 
@@ -228,6 +256,38 @@ def test_a_link_in_its_place_is_not_followed(host, tmp_path):
     with pytest.raises(Failure, match="remove what is in its place") as caught:
         host.claim(MINE)
     assert caught.value.failure_class == "write_failed" and not (tmp_path / "precious").exists()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "directory"])
+def test_what_is_no_file_keeps_nobody_waiting(host, make):
+    host.path.parent.mkdir()
+    make(host.path)
+    with pytest.raises(Failure, match="remove what is in its place") as caught:
+        host.claim(MINE)
+    assert caught.value.failure_class == "write_failed"
+    # A pipe that is opened to read waits for a writer.
+    ask = f"import pathlib, test_play_claim as t; print(t.Host(pathlib.Path({str(host.folder)!r})).claim(t.MINE, True))"
+    path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", ask],
+        capture_output=True,
+        timeout=30,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    assert done.stdout == b"[]\n", done.stderr
+
+
+def test_a_disk_that_takes_nothing_is_told_and_costs_no_claim(host):
+    host.claim(MINE)
+    before, limits = host.path.read_text(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(Failure, match="File too large") as caught:
+            host.claim(MINE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.failure_class == "write_failed" and host.path.read_text() == before
 
 
 def test_the_connection_is_the_nearest_sshd(monkeypatch):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -38,20 +39,27 @@ def test_the_other_plays_are_listed_and_not_this_one(other):
     assert not _play_process.still_runs(other)
 
 
-def test_where_processes_are_hidden_none_is_called_ended(monkeypatch):
-    is_there = os.path.isdir
-    monkeypatch.setattr(os.path, "isdir", lambda path: path != "/proc/1" and is_there(path))
+@pytest.fixture
+def hidden(monkeypatch, other):
+    """As one sees it whom /proc shows nothing of others; with ``hidepid=1`` their names are listed all the same."""
+    real = _play_process._started
+    monkeypatch.setattr(_play_process, "_started", lambda pid: None if pid in (1, other["pid"]) else real(pid))
+    return other
+
+
+def test_where_processes_are_hidden_none_is_called_ended(hidden):
     assert _play_process.asking_play()["others"] is None
+    assert _play_process.still_runs(hidden)
+    os.kill(hidden["pid"], 9)
+    os.waitpid(hidden["pid"], 0)
+    assert not _play_process.still_runs(hidden)
 
 
-def test_without_proc_a_process_is_asked_for(monkeypatch, other):
-    monkeypatch.setattr(_play_process, "_started", lambda pid: None)
-    assert not _play_process.still_runs(other)
-    monkeypatch.setattr(os.path, "isdir", lambda path: False)
-    assert _play_process.still_runs({**other, "started": None})
-    os.kill(other["pid"], 9)
-    os.waitpid(other["pid"], 0)
-    assert not _play_process.still_runs({**other, "started": None})
+def test_a_task_knows_the_process_of_its_play_also_when_that_was_killed(monkeypatch, other):
+    assert _play_process.goes_on()
+    parent = type("Parent", (), {"pid": other["pid"]})()
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: parent)
+    assert _play_process.this_play() == other and not _play_process.goes_on()
 
 
 class Module:
@@ -83,3 +91,13 @@ def test_a_play_that_this_controller_sees_ended_is_followed(monkeypatch, other):
 def test_a_play_of_another_controller_is_not_judged_here(monkeypatch, other):
     module = Module(monkeypatch, {**other, "machine": "elsewhere", "started": "1"})
     assert module.plugin.run(None, {})["failed"] and len(module.asked) == 1
+
+
+def test_what_a_killed_play_had_not_begun_is_not_begun_any_more(monkeypatch, other):
+    """Its workers go on with the rest of a loop, and try again."""
+    parent = type("Parent", (), {"pid": other["pid"]})()
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: parent)
+    module = Module(monkeypatch, None)
+    result = module.plugin.run(None, {})
+    assert result["failed"] and result["failure_class"] == "condition_not_met" and not module.asked
+    assert f"'sglang' is not changed, since the process {other['pid']} of this play has ended" in result["msg"]
