@@ -200,7 +200,9 @@ def show_record(records: pathlib.Path, begun: float) -> None:
     print(f"Record: {record}")
 
 
-def demonstrate(place: TestHost | UserUnits, inventory: pathlib.Path, quick: bool, given: dict[str, str]) -> None:
+def demonstrate(
+    place: TestHost | UserUnits, inventory: pathlib.Path, quick: bool, playbooks: str, given: dict[str, str]
+) -> None:
     records = OUTPUT / ("quick" if quick else "real")
     begun = time.time()
     say("A host to run it on")
@@ -214,11 +216,11 @@ def demonstrate(place: TestHost | UserUnits, inventory: pathlib.Path, quick: boo
     if quick and ansible_playbook(*words, str(DEMO / "stand_in.yml"), **variables) != 0:
         raise DemoError("the stand-in server could not be put on the host")
     say("The main job: unit, restart, real generation, proof of the window, benchmark")
-    status = ansible_playbook(*words, str(REPOSITORY / "playbooks/site.yml"), **variables)
+    status = ansible_playbook(*words, playbooks.format("site"), **variables)
     if status != 0 and machine_was_busy(records, begun):
         say("This machine was too busy for some of the figures. They count as invalid: all is measured once more")
         begun = time.time()
-        status = ansible_playbook(*words, str(REPOSITORY / "playbooks/benchmark.yml"), **variables)
+        status = ansible_playbook(*words, playbooks.format("benchmark"), **variables)
         if status != 0 and machine_was_busy(records, begun):
             say(
                 "This machine stayed too busy to measure. All else is proved; the record names the figures that are invalid"
@@ -239,8 +241,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="on the stand-in server, in under a minute")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the inventory")
+    parser.add_argument("--installed", metavar="PATH", help="use the collection that is installed there, not the clone")
     options = parser.parse_args()
     quick = options.quick
+    playbooks = f"{REPOSITORY}/playbooks/{{}}.yml"
+    if options.installed:
+        playbooks = "llmops.sglang.{}"
+        os.environ["ANSIBLE_COLLECTIONS_PATH"] = options.installed
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.default_int_handler)
     begun = time.monotonic()
@@ -252,7 +259,8 @@ def main() -> int:
         begun = time.monotonic()
         place = choose_place("sglang-demo-k26-ddtree" if quick else "sglang-demo-dflash")
         given = dict(pair.split("=", 1) for pair in options.set)
-        demonstrate(place, REPOSITORY / "inventory" / "demo" if quick else REAL / "dflash.yml", quick, given)
+        inventory = REPOSITORY / "inventory" / "demo" if quick else REAL / "dflash.yml"
+        demonstrate(place, inventory, quick, playbooks, given)
         return 0
     except DemoError as error:
         print(f"\nThe demo ended: {error}.", file=sys.stderr)

@@ -12,7 +12,7 @@ from conformance import known_differences
 hosts = host_fixture.hosts
 unit = hand_written_unit.unit
 # One of them that began last would keep every process but its own waiting.
-SLOWEST = ["test_sweep", "test_demo_without_root", "test_rolling_restart"]
+SLOWEST = ["test_sweep", "test_demo_without_root", "test_rolling_restart", "test_demo_from_artifact"]
 
 
 def pytest_collection_modifyitems(items):

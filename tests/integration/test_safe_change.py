@@ -60,7 +60,7 @@ def test_a_change_that_fails_its_proof_ends_on_what_worked_byte_for_byte(deploye
     assert done.returncode != 0
     assert "failed (field_mismatch)" in done.said and "draft_window_size should be 2048" in done.said, done.said
     kept = deployed.history()
-    assert f"The configuration '{kept['last_good']}', the last that worked, was put back" in done.said
+    assert f"The configuration '{kept['last_good']}', the last that worked, was put back" in done.said, done.said
     fault("change", "A changed server runs without its draft window")
     assert deployed.files() == before
     assert deployed.generates(KEYS[0]) and deployed.in_line()

@@ -60,7 +60,8 @@ class Reader:
         self.hosts, self.folder = hosts, folder
         inventory = yaml.safe_load(shown("inventory.yml"))
         group = inventory["sglang"]
-        reached = yaml.safe_load(hosts.inventory.read_text())["all"]["hosts"]["host1"]
+        known = yaml.safe_load(hosts.inventory.read_text())["all"]
+        reached = {**known.get("vars", {}), **known["hosts"]["host1"]}
         group["hosts"] = {HOST: {**reached, **SMALL, "benchmark_results_dir": str(folder), "sweep_dir": str(folder)}}
         (folder / "inventory.yml").write_text(yaml.safe_dump(inventory))
         for name in ("adopt.yml", "deploy.yml", "logs.yml", "pager.yml"):

@@ -14,7 +14,7 @@ from fault_rows import fault
 OBSERVER, STRANGER = "observer", "stranger"
 URL = "http://127.0.0.1:4311"
 KEY = {"api_key": KEYS[0]}
-SMALL = {"contexts": [60], "concurrency": [1], "requests": 1, "warmup": 0, "max_tokens": 8, "duration": 0}
+SMALL = {"contexts": [60], "concurrency": [1], "requests": 1, "warmup": 0, "max_tokens": 8}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def said(server, user, module, **options):
         (
             "server_unit",
             {"python": "/opt/change-sim/bin/python", "args": {"model_path": "m"}, "sglang_version": "0.5.15"},
-            "x",
+            "unit_invalid",
         ),
         ("server_service", {"state": "converged"}, "no_permission"),
         ("server_service", {"state": "restarted"}, "no_permission"),

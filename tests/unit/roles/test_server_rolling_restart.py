@@ -30,7 +30,7 @@ def of_role(name, **variables):
         ),
         *[
             ({"server_restart_stage": "restarting", "server_way_back": word}, False)
-            for word in ("same", "left", "remove", "kept", "unreachable", "unread", "checked")
+            for word in ("claimed", "same", "left", "remove", "kept", "unreachable", "unread", "checked")
         ],
         ({"server_restart_stage": "restarting"}, False),
         # It generates, and its router does not send it anything.

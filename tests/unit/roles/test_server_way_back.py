@@ -47,6 +47,8 @@ def test_only_what_may_be_written_is_gone_back_from():
         ),
         ({"server_history_now": {"configurations": [GOOD, OTHER], "last_good": "1"}}, "same"),
         ({"server_history_now": {"configurations": [GOOD, OTHER], "last_good": "2"}}, "restore"),
+        # What it had written belongs to the play that has the unit by now, also where that ends meanwhile.
+        ({"server_change_failed": {"claimed": True}}, "claimed"),
     ],
 )
 def test_the_way_back(variables, word):
@@ -55,8 +57,7 @@ def test_the_way_back(variables, word):
     failed = {"task": "Wait", "failure_class": "crash_loop", "msg": "It died.", "log_tail": ["a", "b"]}
     told = of_role(
         "server_both_stories",
-        **{**given, **variables},
-        server_change_failed=failed,
+        **{**given, **variables, "server_change_failed": failed},
         server_way_back=word,
         server_way_back_taken="",
         server_diagnosed={"path": "/d.tar.gz"},
@@ -64,6 +65,12 @@ def test_the_way_back(variables, word):
     lines = told.splitlines()
     assert lines[:3] == ["Wait failed (crash_loop): It died.", "  | a", "  | b"]
     assert len(lines) == 5 and lines[3].endswith((".", "no", "gone")) and "/d.tar.gz" in lines[4]
+
+
+@pytest.mark.parametrize(("result", "claimed"), [({"claimed_by": {"pid": 1}}, True), ({"msg": "It died."}, False)])
+def test_a_refusal_in_favour_of_another_play_is_kept(result, claimed):
+    kept = role_variables.read("server/tasks/fall_back.yml")[0]["ansible.builtin.set_fact"]["server_change_failed"]
+    assert role_variables.rendered(kept["claimed"], ansible_failed_result=result) is claimed
 
 
 @pytest.mark.parametrize(
