@@ -26,11 +26,11 @@ ON_HOST = [
     for command in doc_examples.commands(page)
     if doc_examples.where(command) == "host"
 ]
-# What a reader has of his own: names that stand for something that was found before, and a fleet behind a router.
-OWN = {"20261130T071500Z": "kept", "inventory/production": "elsewhere"}
 # How a command ends that asks for what this host cannot have, and what it says then.
 REFUSED = {
     "restart_min_available=75%": "restart_min_available",
+    # The stand-in answers a probe in few steps.
+    "verify_min_acceptance_length=2.5": "it must be at least 2.5",
 }
 SMALL = {
     "ansible_become": False,
@@ -81,10 +81,37 @@ class Reader:
             f" && mkdir -p {model} {draft} && echo '{{}}' > {model}/config.json"
             f" && echo '{json.dumps(config)}' > {draft}/config.json && useradd --system sglang"
             " && useradd --create-home observer && loginctl enable-linger operator"
-            # The server of the script that is adopted.
-            " && systemd-run --quiet --unit=llm -E SIM_LOAD_SECONDS=0.5 -E SIM_PACE=0.05 /opt/sglang/bin/python"
-            f" -m sglang.launch_server --model-path {model} --port 30001"
         )
+        self.page, self.model = "", model
+
+    def turn_to(self, page):
+        """Be where the reader of a page is: with a server of a script on that of scripts, and else with one of the role."""
+        if page == self.page:
+            return
+        was, self.page = self.page, page
+        if page.endswith("script_to_role.rst"):
+            self.site("-e", "server_state=absent")
+            self.shell(
+                "systemd-run --quiet --unit=llm -E SIM_LOAD_SECONDS=0.5 -E SIM_PACE=0.05 /opt/sglang/bin/python"
+                f" -m sglang.launch_server --model-path {self.model} --port 30001"
+            )
+        elif was.endswith("script_to_role.rst") or not was:
+            (self.folder / "host_vars" / f"{HOST}.yml").unlink(missing_ok=True)
+            self.shell("systemctl stop llm; rm -rf /etc/systemd/system/llm.service*; systemctl daemon-reload")
+            self.keep_two()
+
+    def site(self, *words):
+        code, said = self.run(
+            ["ansible-playbook", "-i", "inventory.yml", "llmops.sglang.site", "--tags", "server", *words]
+        )
+        assert code == 0, said
+
+    def keep_two(self):
+        """Configurations that worked, one of them by a name, and then that of the inventory."""
+        self.site("-e", json.dumps({"server_extra_args": ["--max-prefill-tokens", "1000"]}))
+        label = {"name": "sglang-k26", "state": "recorded", "proven": True, "label": "before-the-upgrade"}
+        self.hosts.run_module("host1", "llmops.sglang.server_history", label)
+        self.site()
 
     def shell(self, command):
         done = self.hosts.ssh("host1", command, timeout=120)
@@ -112,21 +139,7 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def reader(hosts, tmp_path_factory):
-    made = Reader(hosts, tmp_path_factory.mktemp("reader"))
-    code, said = made.run(["ansible-playbook", "-i", "inventory.yml", "adopt.yml"])
-    assert code == 0, said
-    (made.folder / "host_vars" / f"{HOST}.yml").unlink()
-    made.shell("systemctl stop llm")
-    # Two configurations that worked, and one of them by a name.
-    for number in (1, 2):
-        more = json.dumps({"server_extra_args": ["--max-prefill-tokens", str(number * 1000)]})
-        code, said = made.run(
-            ["ansible-playbook", "-i", "inventory.yml", "llmops.sglang.site", "--tags", "server", "-e", more]
-        )
-        assert code == 0, said
-        label = {"name": "sglang-k26", "state": "recorded", "proven": True, "label": "before-the-upgrade"}
-        hosts.run_module("host1", "llmops.sglang.server_history", label)
-    return made
+    return Reader(hosts, tmp_path_factory.mktemp("reader"))
 
 
 def test_there_are_commands_of_every_playbook():
@@ -142,6 +155,7 @@ def test_there_are_commands_of_every_playbook():
 )
 def test_a_command_of_the_documents(reader, command, line):
     words = list(command.words)
+    reader.turn_to(command.page)
     if "inventory/production" in line:
         words = [word.replace("inventory/production", str(reader.folder / "inventory.yml")) for word in words]
         words = [str(CLONE / word) if word.startswith("playbooks/") else word for word in words]
@@ -153,9 +167,10 @@ def test_a_command_of_the_documents(reader, command, line):
             )
         )
         return
-    if "adopt.yml" in words:
-        reader.shell("systemctl list-units --all --plain --no-legend llm.service")
     code, said = reader.run(words, [pair for pair in command.environ if "=" in pair])
     refusal = next((text for part, text in REFUSED.items() if part in line), "")
     assert "Traceback" not in said
     assert code == 0 or (refusal and refusal in said), said
+    if "llmops.sglang.rollback" in words and "--check" not in words:
+        # The inventory still has the other one.
+        reader.site()
