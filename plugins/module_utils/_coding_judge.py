@@ -183,7 +183,8 @@ def _what_is_wrong(
 ) -> str:
     """Why a case did not pass; empty where it did. What was no honest answer is added to what *run* was contained by."""
     if len(told) == 1 and "error" in told[0]:
-        return str(told[0]["error"])[:200]
+        # Whoever wrote it may have written nothing, which must not be taken for nothing wrong.
+        return str(told[0]["error"])[:200].strip() or "an error without a word was told"
     value = told[0].get("value") if len(told) == 1 else None
     if value is not None and same(value, expected, loose):
         return ""

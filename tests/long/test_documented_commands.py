@@ -159,7 +159,8 @@ def test_a_command_of_the_documents(reader, command, line):
     if "inventory/production" in line:
         words = [word.replace("inventory/production", str(reader.folder / "inventory.yml")) for word in words]
         words = [str(CLONE / word) if word.startswith("playbooks/") else word for word in words]
-    words = [word.replace("20261130T071500Z", reader.kept()[-1]["id"]) for word in words]
+    if "20261130T071500Z" in line:
+        words = [word.replace("20261130T071500Z", reader.kept()[-1]["id"]) for word in words]
     if command.program not in ("ansible", "ansible-playbook"):
         reader.shell(
             line.replace("'_SYSTEMD_INVOCATION_ID=$(", "_SYSTEMD_INVOCATION_ID=$(").replace(

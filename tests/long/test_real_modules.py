@@ -37,7 +37,7 @@ SWEEP = {
     "sweep_name": "real",
     "sweep_baselines": False,
     "sweep_points": [{"name": "two-at-a-time", "args": {"max_running_requests": 2}}],
-    "sweep_fail_on": "never",
+    "sweep_fail_on": [],
 }
 MODULES = {path.stem for path in (CLONE / "plugins" / "modules").glob("*.py")}
 

@@ -62,6 +62,12 @@ HOSTILE = {
         "import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(30); os._exit(0)\ndef gcd(a, b): os._exit(0)",
         {"processes", "values"},
     ),
+    "errors that say nothing": (
+        "import os, sys\nframe = sys._getframe()\nwhile 'order' not in frame.f_locals: frame = frame.f_back\n"
+        "out = frame.f_locals['out']\n"
+        'def gcd(a, b):\n    for n in range(8): os.write(out, b\'{"case": %d, "error": ""}\\n\' % n)\n    os._exit(0)',
+        {"values"},
+    ),
     "another encoder": (
         "import json\njson.dumps = lambda *a, **k: '{}'\ndef gcd(a, b): return 6",
         set(),
