@@ -65,7 +65,8 @@ class Reader:
         group["hosts"] = {HOST: {**reached, **SMALL, "benchmark_results_dir": str(folder), "sweep_dir": str(folder)}}
         (folder / "inventory.yml").write_text(yaml.safe_dump(inventory))
         for name in ("adopt.yml", "deploy.yml", "logs.yml", "pager.yml"):
-            (folder / name).write_text(shown(name))
+            # The whole matrix takes a quarter of an hour.
+            (folder / name).write_text(shown(name).replace("concurrency: [1, 8, 32]", "concurrency: [1]"))
         (folder / "group_vars").mkdir()
         model, draft = (
             group["vars"]["server_args"]["model_path"],
@@ -159,6 +160,8 @@ def test_a_command_of_the_documents(reader, command, line):
     if "inventory/production" in line:
         words = [word.replace("inventory/production", str(reader.folder / "inventory.yml")) for word in words]
         words = [str(CLONE / word) if word.startswith("playbooks/") else word for word in words]
+    # Nobody is there to be asked, and this inventory has no vault.
+    words = [word for word in words if word != "--ask-vault-password"]
     if "20261130T071500Z" in line:
         words = [word.replace("20261130T071500Z", reader.kept()[-1]["id"]) for word in words]
     if command.program not in ("ansible", "ansible-playbook"):

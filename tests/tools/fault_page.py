@@ -26,6 +26,8 @@ PAGE = CLONE / "docs" / "docsite" / "rst" / "faults.rst"
 # A run of its own for each, since files of two of them may have the same name.
 SUITES = ("tests/unit", "tests/integration", "tests/long")
 LONGEST = 300
+# A unit that is named by its test.
+TEST = re.compile(r"\b([a-z]+-test)-[a-z0-9-]+")
 MACHINE = re.compile(r"/(?:tmp|root|work|home/(?!operator)|srv/llmops)[^\s'\"(),]*/")
 HEAD = """\
 ..
@@ -71,7 +73,7 @@ def rows() -> list[dict[str, str]]:
 
 def plain(text: str) -> str:
     """TEXT on one line, as reStructuredText shows it unchanged, without the folders of the machine that it is from."""
-    text = MACHINE.sub("…/", " ".join(text.split()))
+    text = TEST.sub(r"\1", MACHINE.sub("…/", " ".join(text.split())))
     text = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
     return re.sub(r"([\\*`|_<>])", r"\\\1", text)
 
