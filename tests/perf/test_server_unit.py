@@ -22,7 +22,7 @@ from ansible.template import Templar
 ROUNDS = 9
 UNITS = "/etc/systemd/system"
 # Of the collection's own files, compressed as Ansible compresses them; ansible-core's own come on top, as with any module.
-PAYLOAD = 120 * 1024
+PAYLOAD = 124 * 1024
 CATALOGUE = 20 * 1024
 IMPORT_SECONDS = 0.03
 

@@ -14,10 +14,11 @@ from docutils.parsers.rst import roles
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _flags
 from ansible_collections.llmops.sglang.tests.tools.doc_examples import CLONE, PAGES, literals
+from ansible_collections.llmops.sglang.tests.tools.fault_page import causing
 from ansible_collections.llmops.sglang.tests.unit.docs.documented_collection import ROLES, playbooks, variables, words
 
 # Of Ansible and of the router; and what is put together from parts.
-NOT_OF_THE_CODE = {"group_vars", "host_vars", "round_robin", "llmops_sglang_sweep_points"}
+NOT_OF_THE_CODE = {"group_vars", "host_vars", "round_robin", "internal_poll_interval", "llmops_sglang_sweep_points"}
 OF_EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CLONE)))
 
 
@@ -74,7 +75,8 @@ def test_what_stands_within_a_sentence_exists_too(page):
 @OF_EACH_PAGE
 def test_every_name_with_underscores_is_one_of_the_code(page):
     """Options, variables, keys of results and records, failure classes, invalid reasons: none is left from earlier."""
-    known = words() | NOT_OF_THE_CODE | names_of_files() | {flag.dest for flag in _flags.table_of().flags}
+    tests = {test.partition("::")[2] for test in causing()}
+    known = words() | NOT_OF_THE_CODE | names_of_files() | tests | {flag.dest for flag in _flags.table_of().flags}
     names = {
         name
         for dummy, literal in literals(page)
