@@ -193,7 +193,9 @@ def picture(lines: t.Sequence[Line]) -> str:
         if shown:
             x, y = MARGIN + (len(text) - len(shown)) * ADVANCE, BAR + MARGIN + number * LEADING + SIZE
             rows.append(_text(line.kind, x, y, f' textLength="{len(shown) * ADVANCE:g}"', shown))
-    bar = [f'<circle cx="{MARGIN + 6 + 18 * place}" cy="{BAR / 2:g}" r="5.5" fill="#4a505c"/>' for place in range(3)]
+    buttons = [
+        f'<circle cx="{MARGIN + 6 + 18 * place}" cy="{BAR / 2:g}" r="5.5" fill="#4a505c"/>' for place in range(3)
+    ]
     return "\n".join(
         [
             "<!--",
@@ -207,7 +209,7 @@ def picture(lines: t.Sequence[Line]) -> str:
             f"<style>text{{font:{SIZE}px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}}"
             f".play,.section,.command{{font-weight:bold}}.caption{{fill:#9aa2ae}}{styles}</style>",
             f'<rect width="{width:g}" height="{height:g}" rx="8" fill="#1d2027"/>',
-            *bar,
+            *buttons,
             _text("caption", MARGIN + 70, BAR / 2 + 5, "", CAPTION),
             *rows,
             "</svg>\n",

@@ -54,7 +54,7 @@ def run(demo, tmp_path, monkeypatch):
         monkeypatch.setattr(demo, "ansible_playbook", play)
         monkeypatch.setattr(demo, "show_record", lambda records, begun: played.append("record"))
         place = types.SimpleNamespace(make=lambda: None, inventory=tmp_path / "hosts.yml", variables={})
-        demo.demonstrate(place, tmp_path / "kimi.yml", True, {})
+        demo.demonstrate(place, tmp_path / "kimi.yml", True, str(demo.REPOSITORY / "playbooks" / "{}.yml"), {})
         return played
 
     return run
