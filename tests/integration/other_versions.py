@@ -12,8 +12,15 @@ import sys
 from collections.abc import Sequence
 
 CLONE = pathlib.Path(__file__).resolve().parents[2]
-# The newest Python that each core supports on a controller.
-CONTROLLERS = {"2.16": "3.12", "2.17": "3.12", "2.18": "3.13", "2.19": "3.13", "2.20": "3.13", "2.21": "3.13"}
+# The Pythons that each core supports on a controller, the newest first; the tests themselves need one of 3.11 to 3.14.
+CONTROLLERS = {
+    "2.16": ("3.12", "3.11", "3.10"),
+    "2.17": ("3.12", "3.11", "3.10"),
+    "2.18": ("3.13", "3.12", "3.11"),
+    "2.19": ("3.13", "3.12", "3.11"),
+    "2.20": ("3.14", "3.13", "3.12"),
+    "2.21": ("3.14", "3.13", "3.12"),
+}
 # Those that the collection supports and the core as well.
 TARGETS = {"2.16": ["3.9", "3.11"], "2.19": ["3.9", "3.11", "3.13"], "2.21": ["3.9", "3.11", "3.13"]}
 
@@ -30,9 +37,15 @@ def interpreter(version: str) -> str | None:
     return None
 
 
+def controller_python(core: str) -> str | None:
+    """The newest Python of this machine that CORE supports on a controller."""
+    return next(filter(None, map(interpreter, CONTROLLERS[core])), None)
+
+
 def controller(core: str, python: str) -> pathlib.Path:
     """The folder with the programs of the newest release of CORE."""
-    return _environment(f"core-{core}", python, [f"ansible-core=={core}.*"])
+    version = subprocess.run([python, "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
+    return _environment(f"core-{core}-{version}", python, [f"ansible-core=={core}.*"])
 
 
 def target(version: str, python: str) -> pathlib.Path:
@@ -55,8 +68,8 @@ def _environment(name: str, python: str, packages: Sequence[str]) -> pathlib.Pat
 def main() -> int:
     """Say which pairs of the matrix have no interpreter on this machine, a line each."""
     for core, targets in TARGETS.items():
-        if not interpreter(CONTROLLERS[core]):
-            print(f"ansible-core {core}: no Python {CONTROLLERS[core]}")
+        if not controller_python(core):
+            print(f"ansible-core {core}: none of the Pythons {', '.join(CONTROLLERS[core])}")
         for version in targets:
             if not interpreter(version):
                 print(f"ansible-core {core} with a target's Python {version}: no such interpreter")

@@ -8,22 +8,25 @@ A pair without an interpreter on this machine is not run; ``tests/run.py`` says 
 from __future__ import annotations
 
 import subprocess
+import sys
 
 import pytest
 import yaml
-from other_versions import CLONE, CONTROLLERS, TARGETS, controller, interpreter, target
+from other_versions import CLONE, TARGETS, controller, controller_python, interpreter, target
 
 SIMULATOR = "/opt/versions-sim"
 PORT = 4331
 
 
-@pytest.mark.parametrize("core", [core for core in TARGETS if interpreter(CONTROLLERS[core])])
+@pytest.mark.parametrize("core", [core for core in TARGETS if controller_python(core)])
 def test_the_main_job(hosts, core, tmp_path):
     """One host stands for as many as there are Pythons; tests/long has the benchmark and a second run under every core."""
     install = f"python3 {hosts.repository}/tests/simulator/install.py {SIMULATOR} --version 0.5.15.post1 --python /usr/bin/python3"
     done = hosts.ssh("host1", f"test -e {SIMULATOR} || {install}")
     assert done.returncode == 0, done.stderr
     pythons = {version: found for version in TARGETS[core] if (found := interpreter(version))}
+    # A machine without any of them has at least the one that runs this.
+    pythons = pythons or {f"{sys.version_info.major}.{sys.version_info.minor}": sys.executable}
     variables = {
         "server_python": f"{SIMULATOR}/bin/python",
         "server_speculative": {"algorithm": "DFLASH", "draft_model_path": "org/draft", "draft_window_size": 2048},
@@ -41,7 +44,7 @@ def test_the_main_job(hosts, core, tmp_path):
     }
     inventory = tmp_path / "inventory.yml"
     inventory.write_text(yaml.safe_dump({"sglang": {"hosts": members, "vars": variables}}))
-    program = controller(core, interpreter(CONTROLLERS[core])) / "ansible-playbook"
+    program = controller(core, controller_python(core)) / "ansible-playbook"
     words = [
         str(program),
         "-i",

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 import yaml
-from other_versions import CLONE, CONTROLLERS, controller, interpreter
+from other_versions import CLONE, CONTROLLERS, controller, controller_python
 
 SIMULATOR = "/opt/core-versions-sim"
 
@@ -17,9 +17,9 @@ SIMULATOR = "/opt/core-versions-sim"
 @pytest.fixture(params=sorted(CONTROLLERS))
 def core(request):
     """The folder with the programs of one core."""
-    python = interpreter(CONTROLLERS[request.param])
+    python = controller_python(request.param)
     if not python:
-        pytest.fail(f"Python {CONTROLLERS[request.param]} is needed for this test and is not on this machine")
+        pytest.fail(f"A Python of {CONTROLLERS[request.param]} is needed for this test and is not on this machine")
     return controller(request.param, python)
 
 
