@@ -4,18 +4,11 @@
 
 from __future__ import annotations
 
-import pytest
+import two_plays
 from fault_rows import fault
-from two_plays import GATE, REFUSED, Play
+from two_plays import GATE, REFUSED
 
-
-@pytest.fixture
-def plays(hosts, tmp_path):
-    first, second = (Play(hosts, tmp_path / name, number) for name, number in (("first", 8), ("second", 4)))
-    if first.files():
-        first.deploy(server_state="absent")
-    yield first, second
-    first.shell(f"rm -f {GATE}")
+plays = two_plays.plays
 
 
 def test_a_second_play_is_refused_and_a_review_is_warned(plays):

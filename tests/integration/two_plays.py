@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import ansible_fork
+import pytest
 from deployed_server import NAME, DeployedServer, wait_until
 
 REFUSED = f"Another play changes the unit '{NAME}.service' now"
@@ -78,3 +79,12 @@ class Play(DeployedServer):
         assert [kept["id"] for kept in known["configurations"] if kept["on_host"] and kept["proven"]] == [
             known["last_good"]
         ]
+
+
+@pytest.fixture
+def plays(hosts, tmp_path):
+    first, second = (Play(hosts, tmp_path / name, number) for name, number in (("first", 8), ("second", 4)))
+    if first.files():
+        first.deploy(server_state="absent")
+    yield first, second
+    first.shell(f"rm -f {GATE}")

@@ -7,21 +7,13 @@ from __future__ import annotations
 import os
 import signal
 
-import pytest
+import two_plays
 from deployed_server import wait_until
-from two_plays import GATE, REFUSED, Play
+from two_plays import GATE, REFUSED
 
+plays = two_plays.plays
 # To a play, a process namespace of its own is another machine.
 ELSEWHERE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-
-
-@pytest.fixture
-def plays(hosts, tmp_path):
-    first, second = (Play(hosts, tmp_path / name, number) for name, number in (("first", 8), ("second", 4)))
-    if first.files():
-        first.deploy(server_state="absent")
-    yield first, second
-    first.shell(f"rm -f {GATE}")
 
 
 def test_a_play_of_another_controller_holds_the_unit_until_its_connection_ends(plays):
