@@ -21,11 +21,6 @@ def play(hosts, tmp_path):
     return made
 
 
-def last_failure(play):
-    line = next(line for line in reversed(play.told().splitlines()) if line.startswith("fatal:"))
-    return line.partition("=> ")[2]
-
-
 def test_the_host_is_rebooted_while_its_server_loads(play):
     """The unit starts again with the host, as another invocation than the one that is waited for."""
     slow = {"server_environment": play.environment(SIM_LOAD_SECONDS="30")}
