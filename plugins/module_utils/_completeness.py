@@ -11,7 +11,8 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._control_group import members
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import argument
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog, InvocationReader
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationReader
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import burst_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import Journal
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import read_launch

@@ -1,18 +1,15 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: only for the plugins of this collection.
-"""The journal of one invocation of one unit, and how complete it is."""
+"""Reads the journal of one invocation of one unit, with what tells how complete it is."""
 
 from __future__ import annotations
 
 import functools
 import re
 import typing as t
-from collections import deque
-from dataclasses import dataclass, field
 
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import RecentRows
-from ansible_collections.llmops.sglang.plugins.module_utils._journal_course import Course
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_left_over import LeftOver
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import Line, LineAssembler, number
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import (
@@ -38,86 +35,6 @@ _IGNORED = ("ignoring file", "failed to iterate through journal", "failed to get
 _ERRORS = ("failed to ", "cannot ", "no such file")
 
 
-@dataclass
-class InvocationLog:
-    """What the journal holds of one invocation.
-
-    ``incomplete`` is the failure class that forbids any conclusion from a line's absence, as far as the rows alone tell
-    (``no_permission``, ``no_entries``, ``message_withheld``, ``rate_limited``, ``log_truncated``); empty when they are
-    complete from the start of the invocation. :attr:`tail` has the last lines also where the others are not kept, and
-    :attr:`recent` counts the service's last rows.
-    """
-
-    unit: str
-    invocation_id: str
-    lines: list[Line] = field(default_factory=list)
-    manager_lines: list[Line] = field(default_factory=list)
-    tail: deque[Line] = field(default_factory=lambda: deque(maxlen=60))
-    recent: RecentRows = field(default_factory=RecentRows)
-    # What earlier invocations wrote in the interval of the last of these.
-    recent_before: int = 0
-    unattributed: list[Line] = field(default_factory=list)
-    unattributed_count: int = 0
-    # Rows of a user's unit under another invocation: an older journald gives them that of user@UID.service.
-    wrongly_stamped: int = 0
-    entries_scanned: int = 0
-    service_entries: int = 0
-    first_entry_us: int = 0
-    first_cursor: str = ""
-    first_own_cursor: str = ""
-    # Whether the first rows of a file or namespace with rows of it are gone, although the manager's row is there.
-    lost_start: bool = False
-    # Whether its first row is the one that says that it begins.
-    begins: bool = False
-    suppressed: int = 0
-    # By a notice that journald wrote only when a younger invocation spoke.
-    suppressed_late: int = 0
-    # Whether the unit could write a row after this invocation: journald then had told what it suppressed of it.
-    spoken_since: bool = False
-    # The first row of a younger invocation.
-    younger_cursor: str = ""
-    journald_restarts: int = 0
-    journald_restarted_us: int = 0
-    withheld: int = 0
-    unreadable: int = 0
-    unread: str = ""
-    other_units: set[str] = field(default_factory=set)
-    complaint: str = ""
-    not_allowed: bool = False
-    # Whether it also wrote to journald itself, or by syslog(3): what becomes of its standard output is then its own affair.
-    speaks_itself: bool = False
-    course: Course = field(default_factory=Course)
-    # Whether the host went down while it ran: what was not on the disk by then is lost.
-    cut_off: bool = False
-
-    @property
-    def boot(self) -> str:
-        """That of its first row."""
-        return self.first_cursor.partition(";b=")[2].partition(";")[0]
-
-    @property
-    def covers_start(self) -> bool:
-        return self.course.covers_start and not self.lost_start
-
-    @property
-    def incomplete(self) -> str:
-        if not self.service_entries:
-            return "no_permission" if self.not_allowed else "no_entries"
-        if self.withheld or self.unreadable:
-            return "message_withheld"
-        if self.suppressed or self.suppressed_late:
-            return "rate_limited"
-        whole = self.covers_start and not (self.journald_restarts or self.unread or self.cut_off)
-        if whole and self.course.silent:
-            return "no_entries"
-        return "" if whole else "log_truncated"
-
-    @property
-    def all_lines(self) -> list[Line]:
-        """The lines of the service and of its manager in the order of their time."""
-        return sorted(self.lines + self.manager_lines, key=lambda line: (line.monotonic_us, line.timestamp_us))
-
-
 class InvocationReader:
     """Reads one invocation, all of it at first and then only what is new, in one pass with what tells how complete it is.
 
@@ -133,7 +50,8 @@ class InvocationReader:
         self._sink = sink
         self._service = LineAssembler("service")
         self._manager = LineAssembler("manager")
-        self._stray = LineAssembler("unattributed")
+        self._older = LineAssembler("unattributed")
+        self._late = LineAssembler("unattributed")
         self._cursor = ""
         # Whether the manager has started a younger invocation: what names none is about that one then.
         self._younger = False
@@ -156,12 +74,14 @@ class InvocationReader:
         if not self._cursor and self.log.invocation_id != "any":
             self.log.suppressed = self.log.wrongly_stamped = self.log.unattributed_count = 0
             self.log.unattributed.clear()
+            self.log.late.clear()
             self._note(*self.journal.each(self._take_aside, self._matches(), "--lines=1000"))
         elif self.log.younger_cursor:
             self._look_behind()
         for line in self._service.flush():
             self._hand_on(line, self.log.lines)
-        self._take_strays(self._stray.flush())
+        self._take_strays(self._older.flush())
+        self._take_late(self._late.flush())
 
     def _look_behind(self) -> None:
         """Find the notice about this invocation that journald writes before the first row of a later one."""
@@ -179,10 +99,20 @@ class InvocationReader:
         self.journal.each(take, matches, f"--cursor={log.younger_cursor}")
 
     def last(self, rows: int) -> list[Line]:
-        """The lines of the invocation's last *rows*, and nothing else of it."""
-        self.journal.each(self._take, self.journal.invocation_matches(self.log.invocation_id), f"--lines={rows}")
-        self.log.lines += self._service.flush()
-        return self.log.all_lines
+        """The lines of the invocation's last *rows*, with those that journald read too late to know whose they are."""
+        log, journal = self.log, self.journal
+
+        def take_late(row: Row) -> bool:
+            invocation = row.get("_SYSTEMD_INVOCATION_ID")
+            log.late += map(shown, [] if invocation else self._late.feed(row))
+            return invocation not in (None, "", log.invocation_id)
+
+        journal.each(self._take, journal.invocation_matches(log.invocation_id), f"--lines={rows}")
+        if log.first_cursor:
+            journal.each(take_late, journal.unit_matches(log.unit), f"--cursor={log.first_cursor}")
+        log.lines += self._service.flush()
+        log.late += map(shown, self._late.flush())
+        return log.all_lines
 
     def _read_from(self, cursor: str, passed: str = "") -> None:
         """Take the rows from *cursor* on, but not the one at *passed*.
@@ -224,7 +154,7 @@ class InvocationReader:
             writer = self.journal.unit_of(row)
             if writer in ("", log.unit):
                 if self._left_over.wrote(row):
-                    self._take_strays(self._stray.feed(row))
+                    self._take_strays(self._older.feed(row))
                 else:
                     self._take_own(row)
                 return
@@ -282,7 +212,7 @@ class InvocationReader:
         elif self.journal.unit_of(row) != log.unit or self._younger:
             return
         elif not invocation:
-            self._take_strays(self._stray.feed(row))
+            self._take_late(self._late.feed(row))
         elif self.journal.user and invocation != log.invocation_id:
             log.wrongly_stamped += 1
 
@@ -302,6 +232,10 @@ class InvocationReader:
                 self.log.unattributed.append(shown(line))
             if self._sink:
                 self._sink(line)
+
+    def _take_late(self, lines: t.Sequence[Line]) -> None:
+        self.log.late += map(shown, lines)
+        self._take_strays(lines)
 
     def _hand_on(self, line: Line, kept: list[Line]) -> None:
         if self._sink:

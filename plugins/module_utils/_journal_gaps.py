@@ -19,7 +19,7 @@ import typing as t
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import STARTED, STARTING
 
 if t.TYPE_CHECKING:
-    from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+    from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
     from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import Journal, Row
 
 _FIRST_USER = 1000

@@ -11,7 +11,7 @@ import typing as t
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_gaps import Place, place_of
 
 if t.TYPE_CHECKING:
-    from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+    from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
     from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import Journal, Row
 
 _HEADER = re.compile(

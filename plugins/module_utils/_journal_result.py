@@ -10,7 +10,8 @@ import json
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import MOST_KEYS, Expectation, Verdict
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog, cut
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import cut
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask
 
 LIMIT = 18 * 1024

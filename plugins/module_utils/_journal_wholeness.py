@@ -19,7 +19,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils._completeness import
     level_was_hidden,
     rows_are_gone,
 )
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog, InvocationReader
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationReader
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import burst_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_gaps import (
     begin_is_gone,

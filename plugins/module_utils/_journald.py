@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._command_stream import stream_of
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import COMPLETE, Reason, boot_id
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_burst import RecentRows, burst_of, interval_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_gaps import place_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_rows import number

@@ -16,7 +16,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._environment_file im
     is_secret_variable,
 )
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import newest_dest, table_of
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._log_facts import draft_runner
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
 from ansible_collections.llmops.sglang.plugins.module_utils._running_process import Comparison

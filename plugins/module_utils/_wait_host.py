@@ -188,7 +188,7 @@ class Host:
             return ""
         known = self._reader is not None and self._reader.log.invocation_id == invocation_id
         log = self._reader.log if self._reader and known else read_invocation(self._manager, self._name, invocation_id)
-        said = [line.text.strip() for line in log.lines if line.text.strip()]
+        said = [line.text.strip() for line in log.spoken if line.text.strip()]
         return self._mask.text(said[-1]) if said else ""
 
     def _masked(self, found: tuple[str, str] | None) -> tuple[str, str] | None:

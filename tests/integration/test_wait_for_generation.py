@@ -261,6 +261,28 @@ def test_a_start_that_fails_is_told_at_once(server, cause, environment, argument
     fault("start", cause)
 
 
+@pytest.mark.parametrize(
+    ("said", "failure_class", "word"),
+    [
+        ("no such library", "gave_up", "Its last line: no such library"),
+        ("launch_server.py: error: unrecognized arguments: --no-such", "bad_arguments", "'--no-such'"),
+    ],
+)
+def test_last_words_that_journald_reads_when_the_unit_has_failed(server, said, failure_class, word):
+    """It then gives them no invocation."""
+    server.write(extra=f"ExecStart=\nExecStart=sh -c 'echo {said}; exit 7'")
+    server.shell(
+        "journald=$(systemctl show --property=MainPID --value systemd-journald); kill -STOP $journald; "
+        f"systemctl start --no-block {server.name}; for i in $(seq 300); do systemctl is-failed -q {server.name} && break; "
+        "sleep 0.1; done; kill -CONT $journald"
+    )
+    result = server.fails(failure_class, timeout=300)
+    assert result["elapsed"] < 150 and word in result["msg"] and said in result["log_tail"]
+    row = server.shell(f"journalctl --sync; journalctl -o verbose -u {server.name} _TRANSPORT=stdout")
+    assert said in row and "_SYSTEMD_INVOCATION_ID" not in row, row
+    fault("start", f"The command says why and ends before journald has read it: {said}")
+
+
 @pytest.mark.parametrize("victim", ["sglang::schedul", "sglang::detoken"])
 def test_a_killed_child_is_told_in_seconds(server, victim):
     server.write(f"{FAST} SIM_FAULT=serving:hang", DFLASH).start()

@@ -10,7 +10,7 @@ import types
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _journal_gaps
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._journal_gaps import Place, first_rows_are_gone, place_of
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import STARTED, STARTING, CommandRunner, Journal
 

@@ -9,7 +9,7 @@ import types
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _journald
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import Journal
 from ansible_collections.llmops.sglang.tests.unit.journal_host import NOW, UNIT, Host
 

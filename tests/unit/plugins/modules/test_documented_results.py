@@ -30,7 +30,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._diagnosis import Di
 from ansible_collections.llmops.sglang.plugins.module_utils._expectation import Expectation
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import FAILURE_CLASSES
 from ansible_collections.llmops.sglang.plugins.module_utils._flags import table_of
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._launch_command import Launch
 from ansible_collections.llmops.sglang.plugins.module_utils._ownership import Ownership
 from ansible_collections.llmops.sglang.plugins.module_utils._secrets import Mask

@@ -10,7 +10,7 @@ from fault_rows import fault, told
 from ansible_collections.llmops.sglang.plugins.module_utils import _completeness
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import journal_is_unreadable
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import JOURNALD_STARTED, STARTED
 from ansible_collections.llmops.sglang.tests.unit.journal_host import NOW, OLD, RUNNER, UNIT, Host, one
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _completeness, _journal_burst, _journald
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import ENDED, JOURNALD_STARTED, STARTING
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
 from ansible_collections.llmops.sglang.tests.unit.journal_host import NOW, OLD, RUNNER, UNIT, Host, one

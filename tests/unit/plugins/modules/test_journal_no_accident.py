@@ -8,7 +8,7 @@ import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils._completeness import diverted
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationLog
+from ansible_collections.llmops.sglang.plugins.module_utils._invocation_log import InvocationLog
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import (
     STARTED,
     STARTING,
