@@ -18,6 +18,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._diagnosis_journal i
 from ansible_collections.llmops.sglang.plugins.module_utils._endpoint import address_of, from_argv
 from ansible_collections.llmops.sglang.plugins.module_utils._environment_file import read_file
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
+from ansible_collections.llmops.sglang.plugins.module_utils._journal import InvocationReader
 from ansible_collections.llmops.sglang.plugins.module_utils._journalctl import Journal
 from ansible_collections.llmops.sglang.plugins.module_utils._known_secrets import known_secrets
 from ansible_collections.llmops.sglang.plugins.module_utils._log_failures import failure_of
@@ -126,7 +127,10 @@ class Diagnoser:
         journal = Journal(self._manager, namespace=self._namespace())
         journal.sync()
         ends = JournalEnds(journal, self._redaction())
-        self._rows = ends.read(journal.invocation_matches(self.state.invocation_id))
+        rows = ends.read(journal.invocation_matches(self.state.invocation_id))
+        reader = InvocationReader(journal, self._name, self.state.invocation_id)
+        reader.last(_BEFORE)
+        self._rows = rows._replace(lines=[*rows.lines, *map(ends.shown, reader.log.late)])
         return self._rows.text()
 
     def _journal_before(self) -> str:

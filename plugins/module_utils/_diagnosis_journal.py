@@ -60,7 +60,7 @@ class JournalEnds:
             nonlocal count
             count += 1
             withheld = assembler.withheld
-            lines.extend(map(self._shown, assembler.feed(row)))
+            lines.extend(map(self.shown, assembler.feed(row)))
             if assembler.withheld > withheld:
                 lines.append(
                     Line("(the text of this row is too long or was withheld)", number(row, "__REALTIME_TIMESTAMP"))
@@ -68,9 +68,10 @@ class JournalEnds:
             return count >= most
 
         said = self._journal.each(take, matches, *options)[1]
-        return [*lines, *map(self._shown, assembler.flush())], said
+        return [*lines, *map(self.shown, assembler.flush())], said
 
-    def _shown(self, line: Line) -> Line:
+    def shown(self, line: Line) -> Line:
+        """*line* without secrets, and no more of it than is shown."""
         if len(line.text) <= LONGEST_SHOWN:
             return line._replace(text=self._redaction.text(line.text))
         known = self._redaction.known(line.text)

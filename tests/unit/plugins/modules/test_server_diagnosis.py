@@ -151,6 +151,15 @@ def test_an_unknown_unit_a_stopped_one_and_one_that_failed_are_diagnosed():
     assert "is inactive (dead), and masked, so that it cannot be started again" in diagnosed(masked).summary
 
 
+def test_last_words_that_journald_read_too_late_are_there_and_tell_the_cause():
+    host = RealHost(ActiveState="failed", SubState="failed", MainPID="0", Result="exit-code")
+    host.start()
+    said = "launch_server.py: error: unrecognized arguments: --no-such-flag"
+    host.row(said, _SYSTEMD_UNIT=UNIT, _TRANSPORT="stdout")
+    made = diagnosed(host)
+    assert "bad_arguments" in made.summary and made.parts["journal.txt"].endswith(f"{said}\n")
+
+
 def test_what_cannot_be_read_says_so_in_its_own_part(monkeypatch):
     host = RealHost(MainPID="0", ActiveState="inactive")
     host.rc, host.error = 1, "No journal files were opened due to insufficient permissions."
