@@ -3,7 +3,7 @@
 
 WITH_TOOLS = @tests/setup/with_tools.sh
 
-.PHONY: help tools demo demo-quick demo-picture test test-real test-long faults performance docs lock clean
+.PHONY: help tools demo demo-quick demo-picture test test-real test-long faults performance docs release-notes lock clean
 
 help:
 	@echo "make demo        the main job on a real SGLang server (the first time it installs that server)"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-real   only the real servers"
 	@echo "make test-long   what is too long for make test"
 	@echo "make docs        build the documentation's site into .build/docs"
+	@echo "make release-notes  write what the fragments say of the next release into .build/CHANGELOG.md"
 	@echo "make faults       cause every fault of docs' page of faults, about half an hour, and write that page"
 	@echo "make performance  measure what the collection costs, and write docs/performance.md"
 	@echo "make demo-picture  record the quick demo, and make the picture of it in README.md"
@@ -44,6 +45,9 @@ test-long:
 
 docs:
 	@LLMOPS_SGLANG_TOOLS=docs tests/setup/with_tools.sh docs/site/build.sh
+
+release-notes:
+	$(WITH_TOOLS) python tests/tools/release_notes.py
 
 faults:
 	$(WITH_TOOLS) python tests/tools/fault_page.py

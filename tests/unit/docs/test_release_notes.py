@@ -5,12 +5,17 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import yaml
 
 from ansible_collections.llmops.sglang.plugins.module_utils._flag_catalogue import VERSIONS
 from ansible_collections.llmops.sglang.tests.tools.doc_examples import CLONE
 from ansible_collections.llmops.sglang.tests.unit.docs.documented_collection import playbooks
+
+sys.path.insert(0, str(CLONE / "tests" / "tools"))
+
+from release_notes import release_notes, version
 
 FRAGMENTS = sorted((CLONE / "changelogs" / "fragments").glob("*.yml"))
 PROMISES = (
@@ -43,3 +48,18 @@ def test_it_promises_the_versions_that_the_readme_names():
 def test_it_names_playbooks_that_there_are():
     for summary in summaries():
         assert set(re.findall(r"llmops\.sglang\.\w+", summary)) <= playbooks()
+
+
+def words(text):
+    """What is said, without the markup of either side."""
+    return re.sub(r"[\W_]+", " ", re.sub(r"\\(.)|</?code>", r"\1", text)).split()
+
+
+def test_the_notes_of_the_release_say_what_every_fragment_says():
+    notes = release_notes()
+    assert f"## v{version()}" in notes.replace("\\", "")
+    said = " ".join(words(notes))
+    for path in FRAGMENTS:
+        for entries in yaml.safe_load(path.read_text(encoding="utf-8")).values():
+            for entry in [entries] if isinstance(entries, str) else entries:
+                assert " ".join(words(entry)) in said, (path.name, entry)
