@@ -182,9 +182,11 @@ class EventReader:
         :raises BadResponse: if an event grows beyond all reason.
         """
         events: list[bytes] = []
-        self._line += data
-        *whole, rest = bytes(self._line).split(b"\n")
-        self._line = bytearray(rest)
+        *whole, rest = data.split(b"\n")
+        if whole:
+            whole[0] = bytes(self._line) + whole[0]
+            self._line.clear()
+        self._line += rest
         for line in whole:
             self._check_size(len(line))
             self._size += len(line)
@@ -197,7 +199,7 @@ class EventReader:
             elif line.startswith(b"data:"):
                 value = line[5:]
                 self._data.append(value[1:] if value.startswith(b" ") else value)
-        self._check_size(len(rest))
+        self._check_size(len(self._line))
         return events
 
     def _check_size(self, more: int) -> None:

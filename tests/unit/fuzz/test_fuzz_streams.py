@@ -198,14 +198,20 @@ READERS = {
     "response": lambda text: or_failure(fed, ResponseReader(), "HTTP/1.1 200 OK\r\n\r\n" + text, 4096, allowed=(BadResponse,)),
     "chunks": lambda text: or_failure(fed, ResponseReader(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + text, 4096, allowed=(BadResponse,)),
     "head": lambda text: or_failure(fed, ResponseReader(), "HTTP/1.1 200 OK\r\n" + text, 4096, allowed=(BadResponse,)),
-    "events": lambda text: or_failure(fed, EventReader(), text, 65536, allowed=(BadResponse,)),
-    "one event": lambda text: or_failure(fed, EventReader(), "data: " + text, 65536, allowed=(BadResponse,)),
+    "events": lambda text: or_failure(fed, EventReader(), text, 64, allowed=(BadResponse,)),
+    "one event": lambda text: or_failure(fed, EventReader(), "data: " + text, 64, allowed=(BadResponse,)),
     "answer": answered,
     "stream": lambda text: or_failure(read_stream, text, allowed=(BadAnswer,)),
 }  # fmt: skip
 PIECES = ["a", "\n", "\r\n", "data: a\n", "data: a\n\n", "data: {}\n\n", "1\r\na\r\n", "A: b\r\n", "HTTP/1.1 100 C\r\n\r\n", '{"a":1}\n',
           "[", '"', "\\", "é", "9",
           'data: {"choices":[{"delta":{"content":"a"}}]}\n\n', '{"choices":[{"delta":{"content":"a"}}]}\n', "\ufeff"]  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", ["events", "one event"])
+def test_a_line_that_does_not_end_is_not_copied_for_each_piece(reader):
+    """For a thousand characters nobody would see it."""
+    assert_linear(READERS[reader], "", "a", largest=2**20, thorough=True)
 
 
 @pytest.mark.parametrize("reader", READERS)
