@@ -16,6 +16,7 @@ import json
 import os
 import stat
 import time
+import types
 import typing as t
 
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
@@ -31,11 +32,19 @@ _LOCK_SECONDS = 60.0
 # Seconds to wait for the end of another controller's play: its connection is kept open for a minute after it by ControlPersist.
 _CONNECTION_SECONDS = 75.0
 _POLL_SECONDS = 0.05
+_KNOWN_BY_CONNECTION = " (of a play of another controller that is known by its connection to this host)"
+
+
+class Claimed(t.NamedTuple):
+    """What a module tells of another play that has the unit: warnings, and ``claimed_by`` for its result."""
+
+    warnings: tuple[str, ...] = ()
+    result: t.Mapping[str, t.Any] = types.MappingProxyType({})
 
 
 @contextlib.contextmanager
-def claimed_unit(params: t.Mapping[str, t.Any], look_only: bool, runtime: str = "") -> t.Iterator[list[str]]:
-    """Take the unit for the play that asks, or refuse where another one that goes on has it; yields warnings.
+def claimed_unit(params: t.Mapping[str, t.Any], look_only: bool, runtime: str = "") -> t.Iterator[Claimed]:
+    """Take the unit for the play that asks, or refuse where another one that goes on has it.
 
     Within it no other module changes the unit, not even one of a play that was killed and that is still at work here.
 
@@ -49,15 +58,13 @@ def claimed_unit(params: t.Mapping[str, t.Any], look_only: bool, runtime: str = 
     path = os.path.join(runtime, "llmops-sglang", f"{unit}.play")
     number, writable = _open(path, bool(play) and not look_only)
     if number < 0:
-        yield []
+        yield Claimed()
         return
     # Without a buffer, which would be written once more at the end where that has failed.
     with os.fdopen(number, "r+b" if writable else "rb", buffering=0) as handle:
         if look_only:
             claim = _read(handle)
-            yield (
-                [f"{_who(unit, claim)}: what is told here may be half of its change."] if _goes_on(claim, play) else []
-            )
+            yield _seen(unit, claim, play) if claim and _goes_on(claim, play) else Claimed()
             return
         began = held = time.monotonic()
         while True:
@@ -77,7 +84,7 @@ def claimed_unit(params: t.Mapping[str, t.Any], look_only: bool, runtime: str = 
         if writable and play:
             since = claim.get("since") if claim and _same(claim, play) else None
             _write(handle, path, play, since or time.strftime("%H:%M:%S UTC", time.gmtime()))
-        yield []
+        yield Claimed()
 
 
 def _open(path: str, write: bool) -> tuple[int, bool]:
@@ -215,10 +222,16 @@ def _who(unit: str, claim: t.Optional[Play]) -> str:
     )
 
 
+def _seen(unit: str, claim: Play, play: t.Optional[Play]) -> Claimed:
+    ended = "" if _of_this_controller(claim, play) else f", unless it ended a moment ago{_KNOWN_BY_CONNECTION}"
+    return Claimed(
+        (f"{_who(unit, claim)}: what is told here may be half of its change{ended}.",), {"claimed_by": claim["play"]}
+    )
+
+
 def _refusal(unit: str, claim: t.Optional[Play], play: t.Optional[Play]) -> Failure:
     holder = (claim or {"play": {}})["play"]
-    here = _of_this_controller(claim, play)
-    known = "" if here else " (of a play of another controller that is known by its connection to this host)"
+    known = "" if _of_this_controller(claim, play) else _KNOWN_BY_CONNECTION
     return Failure(
         "condition_not_met",
         f"{_who(unit, claim)}: wait until it has ended{known}, and run this again.",

@@ -301,13 +301,13 @@ def plain_invocation_id(text: t.Optional[str]) -> str:
 
 def parse_properties(text: str) -> dict[str, str]:
     """``systemctl show`` as a mapping; the values of a repeated property are joined by line breaks."""
-    properties: dict[str, str] = {}
+    properties: dict[str, list[str]] = {}
     # Not splitlines(): a value may hold other characters that Python takes for line ends.
     for line in text.split("\n"):
         key, sep, value = line.partition("=")
         if sep:
-            properties[key] = f"{properties[key]}\n{value}" if key in properties else value
-    return properties
+            properties.setdefault(key, []).append(value)
+    return {key: "\n".join(values) for key, values in properties.items()}
 
 
 def bus_label(name: str) -> str:

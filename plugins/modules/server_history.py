@@ -179,7 +179,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import PLAY_SPEC, required_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
-from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import claimed_unit
+from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import Claimed, claimed_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._server_history import (
     LAST_GOOD,
     PREVIOUS,
@@ -202,14 +202,14 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     params = module.params
     history = None
-    warnings: list[str] = []
+    claimed = Claimed()
 
     def set_context(temporary: str, path: str) -> None:
         module.set_context_if_different(temporary, module.selinux_default_context(path), False)
 
     try:
         label = checked_label(params["label"] or "")
-        with claimed_unit(params, module.check_mode or params["state"] == "listed") as warnings:
+        with claimed_unit(params, module.check_mode or params["state"] == "listed") as claimed:
             manager = Manager(module.run_command, params["scope"])
             history = ServerHistory(
                 manager, unit_name(params["name"]), places_of(params["scope"]), set_context, module.check_mode
@@ -221,10 +221,10 @@ def main() -> None:
             else:
                 result = history.absent(label) if params["state"] == "absent" else history.listed()
     except Failure as failure:
-        warn(module, history, warnings)
+        warn(module, history, claimed.warnings)
         fail_module(module, failure)
-    warn(module, history, warnings)
-    module.exit_json(**result)
+    warn(module, history, claimed.warnings)
+    module.exit_json(**result, **claimed.result)
 
 
 def checked_label(label: str) -> str:
@@ -236,7 +236,7 @@ def checked_label(label: str) -> str:
     return label
 
 
-def warn(module: AnsibleModule, history: ServerHistory | None, warnings: list[str]) -> None:
+def warn(module: AnsibleModule, history: ServerHistory | None, warnings: tuple[str, ...]) -> None:
     for warning in [*warnings, *(history.warnings if history else ())]:
         module.warn(warning)
 

@@ -178,7 +178,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     params = module.params
     try:
-        with claimed_unit(params, module.check_mode) as warnings:
+        with claimed_unit(params, module.check_mode) as claimed:
             change = ServiceChange(
                 manager=Manager(module.run_command, params["scope"]),
                 name=unit_name(params["name"]),
@@ -193,12 +193,12 @@ def main() -> None:
             change.bring_to(params["state"])
     except Failure as failure:
         fail_module(module, failure)
-    for warning in [*warnings, *change.warnings]:
+    for warning in [*claimed.warnings, *change.warnings]:
         module.warn(warning)
     result = change.result()
     if module._diff and result["changed"]:
         result["diff"] = {"prepared": f"{unit_name(params['name'])}: {result['reason']}\n"}
-    module.exit_json(**result)
+    module.exit_json(**result, **claimed.result)
 
 
 if __name__ == "__main__":

@@ -320,7 +320,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import PLAY_SPEC, required_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
-from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import claimed_unit
+from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import Claimed, claimed_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._server_unit import ServerUnit
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import Writer
 
@@ -362,16 +362,16 @@ def main() -> None:
     params = module.params
     try:
         # What is written elsewhere changes no unit of this host.
-        claimed = contextlib.nullcontext([]) if params["dest_dir"] else claimed_unit(params, module.check_mode)
-        with claimed as told:
-            warnings += told
+        elsewhere = bool(params["dest_dir"])
+        with contextlib.nullcontext(Claimed()) if elsewhere else claimed_unit(params, module.check_mode) as claimed:
+            warnings += claimed.warnings
             server = ServerUnit(params, module.run_command, Writer(module), module.check_mode, module.tmpdir, warnings)
             result = server.present() if params["state"] == "present" else server.absent()
     except Failure as failure:
         warn(module, warnings)
         fail_module(module, failure)
     warn(module, warnings)
-    module.exit_json(**result)
+    module.exit_json(**result, **claimed.result)
 
 
 def warn(module: AnsibleModule, warnings: list[str]) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from ansible_collections.llmops.sglang.plugins.module_utils import _play_claim
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
-from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import claimed_unit
+from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import Claimed, claimed_unit
 
 MINE = {
     "machine": "ctl1 boot ns",
@@ -40,8 +40,8 @@ class Host:
 
     def claim(self, play, look_only=False, **more):
         asked = {"name": "sglang", "scope": "system", "play": play and {"others": [], **play, **more}}
-        with claimed_unit(asked, look_only, str(self.folder)) as warnings:
-            return warnings
+        with claimed_unit(asked, look_only, str(self.folder)) as claimed:
+            return claimed
 
     def holder(self):
         return json.loads(self.path.read_text())["play"]
@@ -174,11 +174,20 @@ def test_without_a_connection_quiet_tells_that_a_play_has_ended(host, quiet, end
 
 
 def test_a_review_takes_nothing_and_is_told(host):
-    assert host.claim(MINE, look_only=True) == [] and not host.path.parent.exists()
+    assert host.claim(MINE, look_only=True) == Claimed() and not host.path.parent.exists()
     host.claim(OTHER)
-    (warning,) = host.claim(MINE, look_only=True, others=[[20, "200"]])
-    assert "Another play changes the unit 'sglang.service' now (process 20" in warning
-    assert host.claim(OTHER, look_only=True) == [] and host.holder() == OTHER
+    (warning,), result = host.claim(MINE, look_only=True, others=[[20, "200"]])
+    assert "Another play changes the unit 'sglang.service' now (process 20" in warning and "unless" not in warning
+    assert result == {"claimed_by": host.holder()}, "the action plugin asks the controller whether that play goes on"
+    assert host.claim(MINE, look_only=True, others=None, ended=OTHER) == Claimed()
+    assert host.claim(OTHER, look_only=True) == Claimed() and host.holder() == OTHER
+
+
+def test_a_review_does_not_say_for_certain_that_another_controllers_play_goes_on(host, connection):
+    host.claim(ELSEWHERE)
+    host.edit(session=connection[1])
+    (warning,), dummy = host.claim(MINE, look_only=True)
+    assert "unless it ended a moment ago (of a play of another controller" in warning
 
 
 def test_who_is_no_play_takes_nothing(host):
@@ -266,7 +275,7 @@ def test_what_is_no_file_keeps_nobody_waiting(host, make):
         host.claim(MINE)
     assert caught.value.failure_class == "write_failed"
     # A pipe that is opened to read waits for a writer.
-    ask = f"import pathlib, test_play_claim as t; print(t.Host(pathlib.Path({str(host.folder)!r})).claim(t.MINE, True))"
+    ask = f"import pathlib, test_play_claim as t; print(t.Host(pathlib.Path({str(host.folder)!r})).claim(t.MINE, True).warnings)"
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     done = subprocess.run(
         [sys.executable, "-c", ask],
@@ -275,7 +284,7 @@ def test_what_is_no_file_keeps_nobody_waiting(host, make):
         env={**os.environ, "PYTHONPATH": path},
         check=False,
     )
-    assert done.stdout == b"[]\n", done.stderr
+    assert done.stdout == b"()\n", done.stderr
 
 
 def test_a_disk_that_takes_nothing_is_told_and_costs_no_claim(host):
