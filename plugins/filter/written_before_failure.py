@@ -13,7 +13,7 @@ short_description: Tell whether a change of a server had begun to write when it 
 author: llmops.sglang contributors (@llmops)
 description:
   - Only what was written has to be taken back. M(llmops.sglang.server_unit) says of its own failure whether it had begun to write; one
-    that crashed may have.
+    that crashed or was cut off may have.
   - A server whose unit the inventory does not describe is changed by its restart alone.
 positional: converged, check_mode
 options:
@@ -22,7 +22,8 @@ options:
     type: dict
     required: true
   converged:
-    description: What M(llmops.sglang.server_service) returned, which counts where no unit was written; null where it was not reached.
+    description:
+      - What M(llmops.sglang.server_service) returned, which counts where no unit was written; null where it was not reached.
     type: dict
   check_mode:
     description: Whether the play only looks.
@@ -45,6 +46,8 @@ _value:
 
 # What ansible-core 2.19 and later say of an exception; every failure that was told has a C(exception) there, too.
 _CRASHED = "Task failed: Module failed"
+# What 2.16 says of a task that took longer than its timeout; later ones give the key timedout.
+_CUT_OFF = "failed to execute in the expected time frame"
 
 _Result = t.Mapping[str, t.Any]
 
@@ -57,8 +60,11 @@ def written_before_failure(
         return False
     if unit is None:
         return converged is not None and not converged.get("skipped", False)
-    crashed = "module_stderr" in unit or str(unit.get("msg", "")).startswith(_CRASHED)
-    return bool(not unit.get("failed", False) or unit.get("changed", False) or crashed)
+    msg = str(unit.get("msg", ""))
+    # The module may even be at work still.
+    cut_off = "timedout" in unit or _CUT_OFF in msg
+    crashed = "module_stderr" in unit or msg.startswith(_CRASHED)
+    return bool(not unit.get("failed", False) or unit.get("changed", False) or crashed or cut_off)
 
 
 class FilterModule:

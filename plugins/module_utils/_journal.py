@@ -74,8 +74,11 @@ class InvocationReader:
         if not self._cursor and self.log.invocation_id != "any":
             self.log.suppressed = self.log.wrongly_stamped = self.log.unattributed_count = 0
             self.log.unattributed.clear()
-            self.log.late.clear()
             self._note(*self.journal.each(self._take_aside, self._matches(), "--lines=1000"))
+            # Where nothing says when it began, they may be of any invocation.
+            self._take_strays(self._late.flush())
+            self.log.late.clear()
+            self.log.tail.clear()
         elif self.log.younger_cursor:
             self._look_behind()
         for line in self._service.flush():
@@ -103,13 +106,16 @@ class InvocationReader:
         log, journal = self.log, self.journal
 
         def take_late(row: Row) -> bool:
-            invocation = row.get("_SYSTEMD_INVOCATION_ID")
-            log.late += map(shown, [] if invocation else self._late.feed(row))
-            return invocation not in (None, "", log.invocation_id)
+            about = journal.about(row)[1]
+            invocation = row.get("_SYSTEMD_INVOCATION_ID") if not about else ""
+            if not about and not invocation and not self._left_over.wrote(row):
+                log.late += map(shown, self._late.feed(row))
+            return (about or invocation or log.invocation_id) != log.invocation_id
 
         journal.each(self._take, journal.invocation_matches(log.invocation_id), f"--lines={rows}")
         if log.first_cursor:
-            journal.each(take_late, journal.unit_matches(log.unit), f"--cursor={log.first_cursor}")
+            matches = [*journal.unit_matches(log.unit), "+", *journal.start_matches(log.unit)]
+            journal.each(take_late, matches, f"--cursor={log.first_cursor}")
         log.lines += self._service.flush()
         log.late += map(shown, self._late.flush())
         return log.all_lines
@@ -211,6 +217,8 @@ class InvocationReader:
             self._note_journald(row)
         elif self.journal.unit_of(row) != log.unit or self._younger:
             return
+        elif not invocation and self._left_over.wrote(row):
+            self._take_strays(self._older.feed(row))
         elif not invocation:
             self._take_late(self._late.feed(row))
         elif self.journal.user and invocation != log.invocation_id:
@@ -235,6 +243,7 @@ class InvocationReader:
 
     def _take_late(self, lines: t.Sequence[Line]) -> None:
         self.log.late += map(shown, lines)
+        self.log.tail += map(shown, lines)
         self._take_strays(lines)
 
     def _hand_on(self, line: Line, kept: list[Line]) -> None:

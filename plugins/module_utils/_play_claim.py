@@ -184,7 +184,8 @@ def _goes_on(claim: t.Optional[Play], play: t.Optional[Play]) -> bool:
     if isinstance(session, list) and len(session) == 2:
         return _stat(session[0])[1] == session[1]
     renewed = claim.get("renewed")
-    return isinstance(renewed, (int, float)) and 0 <= _since_boot() - renewed < _QUIET_SECONDS
+    # Written as such; a number of a thousand digits is none that can be subtracted.
+    return isinstance(renewed, float) and 0 <= _since_boot() - renewed < _QUIET_SECONDS
 
 
 def _session(pid: int) -> t.Optional[list[t.Any]]:

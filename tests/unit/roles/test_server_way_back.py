@@ -23,6 +23,9 @@ def test_only_what_may_be_written_is_gone_back_from():
     assert of_role("server_written_before_failure", server_unit_written=refused) is False
     assert of_role("server_written_before_failure", server_converged=WRITTEN) is True
     assert of_role("server_written_before_failure", server_converged=WRITTEN, ansible_check_mode=True) is False
+    # Of several nodes the first is stopped before any is converged.
+    assert of_role("server_written_before_failure", server_node_stopped=WRITTEN) is True
+    assert of_role("server_written_before_failure", server_node_stopped={"skipped": True}) is False
     assert of_role("server_written_before_failure") is False
 
 

@@ -81,6 +81,39 @@ def test_what_a_younger_start_says_is_not_taken_for_them(host):
     ]
 
 
+def test_a_younger_start_of_which_everything_was_read_late_ends_them(host):
+    ends(host)
+    host.start(LATER)
+    late(host, "of the next one")
+    assert "of the next one" not in log_tail(Manager(host.run_command), UNIT, NOW) and last_words(host) == ""
+
+
+def test_an_older_process_that_writes_after_the_end_explains_nothing(host):
+    host.rows.clear()
+    host.start(OLD)
+    host.say("words", invocation=OLD, _PID="7")
+    host.start()
+    ends(host)
+    host.row(USAGE, _SYSTEMD_UNIT=UNIT, _TRANSPORT="stdout", _STREAM_ID=OLD, _PID="7")
+    log = read_invocation(Manager(host.run_command), UNIT, NOW)
+    assert failure_of(log.all_lines) is None and last_words(host) == "" and log.unattributed_count == 1
+    assert USAGE not in log_tail(Manager(host.run_command), UNIT, NOW)
+
+
+def test_where_nothing_is_there_of_the_invocation_no_words_are_taken_for_its_own(host):
+    host.rows = [row for row in host.rows if row.get("INVOCATION_ID") != NOW]
+    late(host, USAGE)
+    log = read_invocation(Manager(host.run_command), UNIT, NOW)
+    assert not log.all_lines and not log.tail and log.unattributed_count == 2
+
+
+def test_they_are_among_the_last_lines_of_an_assertion_that_failed(host):
+    host.say("words")
+    late(host, "last words")
+    ends(host)
+    assert "last words" in host.ask(expect=[{"contains": "nothing"}])["log_tail"]
+
+
 def test_they_keep_no_secret_and_no_long_line(host):
     late(host, "api_key='sk-very-secret' " + "x" * 9000)
     ends(host)
