@@ -57,8 +57,9 @@ def claimed_unit(params: t.Mapping[str, t.Any], look_only: bool, runtime: str = 
     runtime = runtime or (f"/run/user/{os.getuid()}" if params["scope"] == "user" else "/run")
     path = os.path.join(runtime, "llmops-sglang", f"{unit}.play")
     number, writable = _open(path, bool(play) and not look_only)
+    unheld = Claimed((_not_held(unit, path),)) if play and not look_only and not writable else Claimed()
     if number < 0:
-        yield Claimed()
+        yield unheld
         return
     # Without a buffer, which would be written once more at the end where that has failed.
     with os.fdopen(number, "r+b" if writable else "rb", buffering=0) as handle:
@@ -66,25 +67,34 @@ def claimed_unit(params: t.Mapping[str, t.Any], look_only: bool, runtime: str = 
             claim = _read(handle)
             yield _seen(unit, claim, play) if claim and _goes_on(claim, play) else Claimed()
             return
-        began = held = time.monotonic()
-        while True:
-            locked = _lock(handle)
-            claim = _read(handle)
-            now = time.monotonic()
-            if _goes_on(claim, play):
-                if _of_this_controller(claim, play) or now - began > _CONNECTION_SECONDS:
-                    raise _refusal(unit, claim, play)
-                fcntl.flock(handle, fcntl.LOCK_UN)
-                held = now
-            elif locked:
-                break
-            elif now - held > _LOCK_SECONDS:
-                raise _still_at_work(unit, path)
-            time.sleep(_POLL_SECONDS)
-        if writable and play:
-            since = claim.get("since") if claim and _same(claim, play) else None
-            _write(handle, path, play, since or time.strftime("%H:%M:%S UTC", time.gmtime()))
-        yield Claimed()
+        with _lock_file(f"{path}.lock") as lock:
+            claim = _wait_for_it(handle, lock, unit, path, play)
+            if writable and play:
+                since = claim.get("since") if claim and _same(claim, play) else None
+                _write(handle, path, play, since or time.strftime("%H:%M:%S UTC", time.gmtime()))
+            yield unheld
+
+
+def _wait_for_it(
+    handle: t.IO[bytes], lock: t.Optional[t.IO[bytes]], unit: str, path: str, play: t.Optional[Play]
+) -> t.Optional[dict[str, t.Any]]:
+    """The last claim, once its play has ended and no other module is at work; the *lock* is held then."""
+    began = held = time.monotonic()
+    while True:
+        locked = lock is None or _lock(lock)
+        claim = _read(handle)
+        now = time.monotonic()
+        if _goes_on(claim, play):
+            if _of_this_controller(claim, play) or now - began > _CONNECTION_SECONDS:
+                raise _refusal(unit, claim, play)
+            if lock:
+                fcntl.flock(lock, fcntl.LOCK_UN)
+            held = now
+        elif locked:
+            return claim
+        elif now - held > _LOCK_SECONDS:
+            raise _still_at_work(unit, path)
+        time.sleep(_POLL_SECONDS)
 
 
 def _open(path: str, write: bool) -> tuple[int, bool]:
@@ -106,9 +116,23 @@ def _open(path: str, write: bool) -> tuple[int, bool]:
         return -1, False
 
 
-def _open_file(path: str, flags: int) -> int:
+@contextlib.contextmanager
+def _lock_file(path: str) -> t.Iterator[t.Optional[t.IO[bytes]]]:
+    """A file of its own, which nobody else can open: who may read one can hold its lock. ``None`` where none can be made."""
+    try:
+        number = _open_file(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except (PermissionError, FileNotFoundError):
+        yield None
+        return
+    except OSError as exc:
+        raise _write_failed(path, exc) from exc
+    with os.fdopen(number, "r+b", buffering=0) as lock:
+        yield lock
+
+
+def _open_file(path: str, flags: int, mode: int = 0o644) -> int:
     # A pipe would be waited for.
-    number = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    number = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
         raise OSError(errno.EINVAL, "it is no file")
@@ -240,11 +264,18 @@ def _refusal(unit: str, claim: t.Optional[Play], play: t.Optional[Play]) -> Fail
     )
 
 
+def _not_held(unit: str, path: str) -> str:
+    return (
+        f"The unit '{unit}' is not held for this play, since this user may not write '{path}': another play may change it at the "
+        "same time; use become where that has to be kept out."
+    )
+
+
 def _still_at_work(unit: str, path: str) -> Failure:
     return Failure(
         "condition_not_met",
         f"Another task, of this play or of one that has ended, is still changing the unit '{unit}' after {_LOCK_SECONDS:.0f} s: "
-        f"see which process it is with 'fuser {path}', and run this again when that has ended.",
+        f"see which process it is with 'fuser {path}.lock', and run this again when that has ended.",
     )
 
 

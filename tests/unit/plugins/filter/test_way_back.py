@@ -35,7 +35,10 @@ GOOD, OTHER = {"id": "1", "on_host": True}, {"id": "2", "on_host": False}
         ({"failed": True, "msg": "MODULE FAILURE", "module_stderr": ""}, True),
         ({"failed": True, "msg": "Task failed: Module failed: boom", **NO_TRACEBACK}, True),
         ({"failed": True, "msg": "It said 'Task failed: Module failed'."}, False),
-        ({"failed": True, "msg": "The action failed to execute in the expected time frame (5) and was terminated"}, True),
+        (
+            {"failed": True, "msg": "The action failed to execute in the expected time frame (5) and was terminated"},
+            True,
+        ),
         ({"failed": True, "msg": "Timed out after 5 second(s).", "timedout": {"period": 5}}, True),
     ],
     ids=str,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -42,6 +43,13 @@ class Host:
         asked = {"name": "sglang", "scope": "system", "play": play and {"others": [], **play, **more}}
         with claimed_unit(asked, look_only, str(self.folder)) as claimed:
             return claimed
+
+    @contextlib.contextmanager
+    def at_work(self):
+        """A module that changes the unit."""
+        with (self.path.parent / f"{self.path.name}.lock").open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield held
 
     def holder(self):
         return json.loads(self.path.read_text())["play"]
@@ -110,8 +118,7 @@ def test_what_the_list_does_not_tell_is_left_to_the_controller(host, held, asks)
 def test_a_play_that_began_while_this_one_waited_is_not_taken_for_ended(host, monkeypatch):
     """Two plays of one controller wait for the end of a third; the list of the first does not know the second."""
     host.claim(OTHER)
-    with host.path.open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with host.at_work() as held:
 
         def nap(dummy):
             fcntl.flock(held, fcntl.LOCK_UN)
@@ -135,6 +142,14 @@ def test_a_play_of_another_controller_goes_on_for_as_long_as_its_connection(host
     assert "'ctl2'" in host.refused(None).msg
     process.kill()
     process.wait()
+    host.claim(MINE)
+    assert host.holder() == MINE
+
+
+@pytest.mark.parametrize("renewed", [10**400, float("nan"), float("inf"), True, None])
+def test_a_time_that_is_none_keeps_nobody_waiting(host, renewed):
+    host.claim(ELSEWHERE)
+    host.edit(session=None, renewed=renewed)
     host.claim(MINE)
     assert host.holder() == MINE
 
@@ -207,8 +222,7 @@ def test_a_task_that_is_still_at_work_is_waited_for(host, monkeypatch):
     """A module of a play that was killed goes on for as long as it needs."""
     host.claim(OTHER)
     naps = []
-    with host.path.open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with host.at_work() as held:
         monkeypatch.setattr(time, "sleep", lambda seconds: (naps.append(seconds), fcntl.flock(held, fcntl.LOCK_UN)))
         host.claim(MINE)
     assert naps and host.holder() == MINE
@@ -217,18 +231,46 @@ def test_a_task_that_is_still_at_work_is_waited_for(host, monkeypatch):
 def test_a_task_that_never_ends_is_told(host, monkeypatch):
     host.claim(OTHER)
     monkeypatch.setattr(_play_claim, "_LOCK_SECONDS", 0.2)
-    with host.path.open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with host.at_work() as held:
         failure = host.refused(MINE)
-    assert f"'fuser {host.path}'" in failure.msg and "claimed_by" not in failure.result
+    assert f"'fuser {host.path}.lock'" in failure.msg and "claimed_by" not in failure.result
 
 
 def test_a_play_at_work_is_told_at_once(host, monkeypatch):
     host.claim(OTHER)
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waited"))
-    with host.path.open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with host.at_work() as held:
         host.refused(MINE, others=[[20, "200"]])
+
+
+def test_nobody_else_can_hold_what_is_waited_for(host):
+    """Who may read a file may lock it."""
+    host.claim(MINE)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in host.path.parent.iterdir()}
+    assert modes == {host.path.name: 0o644, f"{host.path.name}.lock": 0o600}
+    with host.path.open() as read:
+        fcntl.flock(read, fcntl.LOCK_EX)
+        host.claim(MINE)
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["no claim yet", "an old claim"])
+def test_who_may_not_write_is_told_that_nothing_is_held(host, monkeypatch, there):
+    if there:
+        host.claim(OTHER)
+    opened = os.open
+
+    def refused(path, flags, *more):
+        if flags & (os.O_RDWR | os.O_CREAT):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, flags, *more)
+
+    monkeypatch.setattr(os, "open", refused)
+    (warning,), result = host.claim(MINE)
+    assert "is not held for this play" in warning and "become" in warning and result == {}
+    assert host.claim(MINE, look_only=True) == Claimed()
+    if there:
+        with pytest.raises(Failure, match="Another play"):
+            host.claim(MINE, others=[[20, "200"]])
 
 
 def test_two_tasks_of_one_play_come_one_after_the_other(host, monkeypatch):
