@@ -36,7 +36,9 @@ _KNOWN_BY_CONNECTION = " (of a play of another controller that is known by its c
 
 
 class Claimed(t.NamedTuple):
-    """What a module tells of another play that has the unit: warnings, and ``claimed_by`` for its result."""
+    """What a module tells of other plays: warnings, and for its result ``claimed_by``, with ``claimed_warning`` for the action
+    plugin, which may know better.
+    """
 
     warnings: tuple[str, ...] = ()
     result: t.Mapping[str, t.Any] = types.MappingProxyType({})
@@ -249,9 +251,8 @@ def _who(unit: str, claim: t.Optional[Play]) -> str:
 
 def _seen(unit: str, claim: Play, play: t.Optional[Play]) -> Claimed:
     ended = "" if _of_this_controller(claim, play) else f", unless it ended a moment ago{_KNOWN_BY_CONNECTION}"
-    return Claimed(
-        (f"{_who(unit, claim)}: what is told here may be half of its change{ended}.",), {"claimed_by": claim["play"]}
-    )
+    warning = f"{_who(unit, claim)}: what is told here may be half of its change{ended}."
+    return Claimed(result={"claimed_by": claim["play"], "claimed_warning": warning})
 
 
 def _refusal(unit: str, claim: t.Optional[Play], play: t.Optional[Play]) -> Failure:

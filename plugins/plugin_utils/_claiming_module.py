@@ -31,4 +31,8 @@ class ClaimingModule(ToldModule):
         if holder and holder.get("machine") == play["machine"] and not _play_process.still_runs(holder):
             self._task.args = {**asked, "play": {**play, "ended": holder}}
             result = super().run(tmp, task_vars)
+        # Of the module itself the warning would be shown also where that is asked once more.
+        warning = result.pop("claimed_warning", None)
+        if warning:
+            result["warnings"] = [*result.get("warnings", []), warning]
         return result

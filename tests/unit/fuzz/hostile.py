@@ -194,7 +194,7 @@ def assert_linear(function, prefix, unit, suffix="", largest=2**17, thorough=LON
 
     Eight short texts may take a third of the time of one that is eight times as long; quadratic it would be an eighth.
     Processor time, and texts so long that it can be measured, so that a busy or slow machine does not matter. A pattern that
-    never ends meets the limit.
+    never ends meets the limit, and so does a square of what is longer still.
 
     :arg thorough: whether what takes no time for a thousand characters is measured, too.
     """
@@ -217,6 +217,9 @@ def assert_linear(function, prefix, unit, suffix="", largest=2**17, thorough=LON
             tries.append((cost(size, 8), cost(8 * size)))
             if tries[-1][1] < max(_SLOWED_BY * tries[-1][0], 0.004):
                 return
+        # What outgrows the processor's cache is slower from there on, and then not any more.
+        if any(cost(32 * size) < 2 * cost(8 * size, 4) for dummy in range(3)):
+            return
     raise AssertionError(f"{size} characters {unit!r} eight times, and eight times as many, took {tries} s")
 
 

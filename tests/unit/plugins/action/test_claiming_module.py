@@ -36,7 +36,7 @@ def ask(monkeypatch):
     return call
 
 
-@pytest.mark.parametrize("answer", [{"failed": True}, {"warnings": ["Another play"]}], ids=["change", "review"])
+@pytest.mark.parametrize("answer", [{"failed": True}, {"claimed_warning": "Another play"}], ids=["change", "review"])
 def test_a_play_that_has_ended_here_is_named_to_the_module(ask, answer):
     told, result = ask({**answer, "claimed_by": HOLDER}, goes_on=False)
     assert [play.get("ended") for play in told] == [None, HOLDER] and result == {"changed": False}
@@ -47,6 +47,12 @@ def test_one_that_goes_on_and_one_of_another_controller_are_not(ask, holder, goe
     answer = {"failed": True, "claimed_by": holder}
     told, result = ask(answer, goes_on)
     assert len(told) == 1 and result == answer
+
+
+@pytest.mark.parametrize("there", [{}, {"warnings": ["Of the module"]}])
+def test_a_review_is_warned_of_one_that_goes_on(ask, there):
+    told, result = ask({**there, "claimed_by": HOLDER, "claimed_warning": "Another play"}, goes_on=True)
+    assert result == {"claimed_by": HOLDER, "warnings": [*there.get("warnings", []), "Another play"]}
 
 
 def test_what_nobody_else_has_is_asked_once(ask):

@@ -191,9 +191,10 @@ def test_without_a_connection_quiet_tells_that_a_play_has_ended(host, quiet, end
 def test_a_review_takes_nothing_and_is_told(host):
     assert host.claim(MINE, look_only=True) == Claimed() and not host.path.parent.exists()
     host.claim(OTHER)
-    (warning,), result = host.claim(MINE, look_only=True, others=[[20, "200"]])
-    assert "Another play changes the unit 'sglang.service' now (process 20" in warning and "unless" not in warning
-    assert result == {"claimed_by": host.holder()}, "the action plugin asks the controller whether that play goes on"
+    warnings, result = host.claim(MINE, look_only=True, others=[[20, "200"]])
+    told = result["claimed_warning"]
+    assert "Another play changes the unit 'sglang.service' now (process 20" in told and "unless" not in told
+    assert not warnings and result["claimed_by"] == host.holder(), "the action plugin asks whether that play goes on"
     assert host.claim(MINE, look_only=True, others=None, ended=OTHER) == Claimed()
     assert host.claim(OTHER, look_only=True) == Claimed() and host.holder() == OTHER
 
@@ -201,8 +202,8 @@ def test_a_review_takes_nothing_and_is_told(host):
 def test_a_review_does_not_say_for_certain_that_another_controllers_play_goes_on(host, connection):
     host.claim(ELSEWHERE)
     host.edit(session=connection[1])
-    (warning,), dummy = host.claim(MINE, look_only=True)
-    assert "unless it ended a moment ago (of a play of another controller" in warning
+    told = host.claim(MINE, look_only=True).result["claimed_warning"]
+    assert "unless it ended a moment ago (of a play of another controller" in told
 
 
 def test_who_is_no_play_takes_nothing(host):
@@ -317,7 +318,7 @@ def test_what_is_no_file_keeps_nobody_waiting(host, make):
         host.claim(MINE)
     assert caught.value.failure_class == "write_failed"
     # A pipe that is opened to read waits for a writer.
-    ask = f"import pathlib, test_play_claim as t; print(t.Host(pathlib.Path({str(host.folder)!r})).claim(t.MINE, True).warnings)"
+    ask = f"import pathlib, test_play_claim as t; print(t.Host(pathlib.Path({str(host.folder)!r})).claim(t.MINE, True)[0])"
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     done = subprocess.run(
         [sys.executable, "-c", ask],
