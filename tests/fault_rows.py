@@ -42,15 +42,15 @@ def told_by_ansible(lines: str) -> None:
 def fault(area: str, words: str, shown: str = "") -> None:
     """The test has caused the fault *words*: a user was told the last failure, or sees *shown* where all goes on.
 
-    The word of the failure is that of the failed task, also where a role told it in its own sentence later.
+    That is the last one with a word, in the words of what came after it where that repeats it, as a role does.
     """
     assert area in AREAS, area
-    if shown:
-        word = ""
-    else:
-        assert _told, "a fault was caused and nobody was told"
-        word, shown = next((each[0] for each in reversed(_told) if each[0]), ""), _told[-1][1]
-        _told.clear()
+    assert shown or _told, "a fault was caused and nobody was told"
+    word = ""
+    if not shown:
+        word, shown = next((each for each in reversed(_told) if each[0]), _told[-1])
+        shown = next((msg for dummy, msg in reversed(_told) if shown in msg), shown)
+    _told.clear()
     _rows.append({"area": area, "fault": words, "failure_class": word, "msg": shown})
 
 

@@ -40,7 +40,8 @@ Faults, and what a user sees
 ============================
 
 Each row is a test that causes the fault for real, and what the collection said while it ran: ``make faults`` runs them all and writes this
-page. Numbers of processes, ports and seconds are those of that run. A row without a word is of a fault that changes nothing.
+page. Numbers of processes, ports and seconds are those of that run. A row without a word is of what others tell (Ansible, SSH), or of a
+fault that changes nothing.
 """
 
 

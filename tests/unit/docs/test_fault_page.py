@@ -58,10 +58,26 @@ def test_a_fault_that_nobody_was_told_of_is_no_row():
     fault_rows.begin()
     with pytest.raises(AssertionError, match="nobody was told"):
         fault_rows.fault("host", "silence")
-    fault_rows.told("no_permission", "first")
-    fault_rows.told(None, "second")
+
+
+@pytest.mark.parametrize(
+    ("told", "row"),
+    [
+        ([("no_permission", "first"), (None, "second")], ("no_permission", "first")),
+        ([("no_permission", "first"), (None, "Wait failed: first")], ("no_permission", "Wait failed: first")),
+        ([("no_permission", "first"), ("gave_up", "second")], ("gave_up", "second")),
+        ([(None, "first"), (None, "second")], ("", "second")),
+    ],
+)
+def test_a_row_has_the_word_and_the_words_of_one_failure(told, row):
+    fault_rows.begin()
+    for failure_class, msg in told:
+        fault_rows.told(failure_class, msg)
     fault_rows.fault("host", "something")
-    assert fault_rows._rows == [
-        {"area": "host", "fault": "something", "failure_class": "no_permission", "msg": "second"}
-    ]
+    fault_rows.told("gave_up", "stale")
+    fault_rows.fault("host", "nothing", "All goes on.")
+    with pytest.raises(AssertionError, match="nobody was told"):
+        fault_rows.fault("host", "silence")
+    rows = [(row["failure_class"], row["msg"]) for row in fault_rows._rows]
+    assert rows == [row, ("", "All goes on.")]
     fault_rows.begin()

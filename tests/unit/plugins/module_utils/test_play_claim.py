@@ -232,7 +232,7 @@ def test_a_task_that_is_still_at_work_is_waited_for(host, monkeypatch):
 def test_a_task_that_never_ends_is_told(host, monkeypatch):
     host.claim(OTHER)
     monkeypatch.setattr(_play_claim, "_LOCK_SECONDS", 0.2)
-    with host.at_work() as held:
+    with host.at_work():
         failure = host.refused(MINE)
     assert f"'fuser {host.path}.lock'" in failure.msg and "claimed_by" not in failure.result
 
@@ -240,7 +240,7 @@ def test_a_task_that_never_ends_is_told(host, monkeypatch):
 def test_a_play_at_work_is_told_at_once(host, monkeypatch):
     host.claim(OTHER)
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waited"))
-    with host.at_work() as held:
+    with host.at_work():
         host.refused(MINE, others=[[20, "200"]])
 
 
