@@ -83,6 +83,12 @@ def test_a_refusal_in_favour_of_another_play_is_kept(result, claimed):
         # It listens elsewhere, and its model may be another one.
         ({"base_url": "https://gpu1:4202", "expected_model": "new"}, "http://127.0.0.1:4201", {}),
         ({"base_url": "https://gpu1:4202"}, None, {}),
+        # A base model has no chat, and one that was made so repeats itself, whichever of its configurations runs.
+        (
+            {"api": "completions", "degenerate_output": "ignore", "model": "new", "warmup_contexts": [60]},
+            None,
+            {"api": "completions", "degenerate_output": "ignore"},
+        ),
         ({"ca_path": "/ca", "require_speculation": True, "api_key_file": "/new"}, None, {"ca_path": "/ca"}),
     ],
 )
