@@ -295,6 +295,8 @@ unattributed:
   description:
     - How many rows of the unit's processes carry no invocation, or were written by a process of an older one, to which journald
       gives the invocation that the unit has now. Such rows prove nothing, and must have no forbidden line either.
+    - A process of which journald had read nothing at all before the unit started again cannot be told from one of that start, for
+      nothing in its rows is its own; a server logs for longer than journald stands still.
   returned: always
   type: int
 unattributed_lines:
