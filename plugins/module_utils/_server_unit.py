@@ -49,6 +49,7 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import un
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_place import (
     Writer,
     attributes_differ,
+    check_not_shadowed,
     place_of,
     read_text,
 )
@@ -241,6 +242,7 @@ class ServerUnit:
             if not self.check_mode:
                 raise failure
             self.warnings.append(f"{failure.msg} An earlier task may make it when this is no check.")
+        check_not_shadowed(place, self.state)
         before = read_text(place.path)
         if before is not None and not is_own(before):
             self.warnings.append(

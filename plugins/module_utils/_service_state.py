@@ -183,6 +183,12 @@ class ServiceChange:
         return state.properties.get("Type") == "oneshot" or bool(members(state.control_group, self._cgroup_root))
 
     def _check_startable(self, state: UnitState) -> None:
+        if state.transient and state.running:
+            msg = (
+                f"The unit '{self._name}' is a transient one, as of systemd-run, and would be gone once its process is stopped: "
+                "write it with server_unit after 'systemctl stop'. The process that runs was left as it is."
+            )
+            raise Failure("unit_invalid", msg, **self.result())
         # A unit that is masked or broken may be what the earlier task mends.
         if state.load_state == "loaded" or self._unit_to_change:
             return

@@ -121,6 +121,11 @@ class UnitState:
         return self.properties.get("FragmentPath", "")
 
     @property
+    def transient(self) -> bool:
+        """Whether it was made by ``systemd-run``: it is gone once it is stopped."""
+        return os.path.basename(os.path.dirname(self.fragment_path)) == "transient"
+
+    @property
     def drop_in_paths(self) -> list[str]:
         return self.properties.get("DropInPaths", "").split()
 

@@ -20,6 +20,11 @@ from ansible_collections.llmops.sglang.plugins.module_utils._unit_secrets import
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+    from ansible_collections.llmops.sglang.plugins.module_utils._systemd import UnitState
+
+# Where systemd looks for a unit before the directory of the administrator, besides that of transient ones (systemd.unit(5)).
+_BEFORE_OURS = ("system.control", "user.control", "generator.early")
+
 
 @dataclass(frozen=True)
 class Place:
@@ -65,6 +70,25 @@ def place_of(name: str, scope: str, style: str, dest_dir: t.Optional[str]) -> Pl
     config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     final = os.path.join(config, "systemd", "user") if scope == "user" else "/etc/systemd/system"
     return Place(name, style, dest_dir or final, final)
+
+
+def check_not_shadowed(place: Place, state: UnitState) -> None:
+    """See that systemd will read what is written at *place*.
+
+    :raises Failure: ``unit_invalid`` where another file of the unit's name goes before it.
+    """
+    if state.transient:
+        raise Failure(
+            "unit_invalid",
+            f"The unit '{place.name}' is a transient one ('{state.fragment_path}'), which goes before '{place.path}' and is gone once it "
+            f"is stopped: end it with 'systemctl stop {place.name}' first, or 'systemctl reset-failed {place.name}' where it has failed.",
+        )
+    if place.style == "unit" and os.path.basename(os.path.dirname(state.fragment_path)) in _BEFORE_OURS:
+        raise Failure(
+            "unit_invalid",
+            f"The file '{state.fragment_path}' goes before '{place.path}', which systemd would not read: remove the one, or use "
+            "'style: drop_in'.",
+        )
 
 
 def read_text(path: str) -> t.Optional[str]:

@@ -76,6 +76,50 @@ def test_what_this_host_would_let_fail_is_refused_before_anything_is_written(mak
     assert not server.write(args={"model_path": "/srv/units/secret-model"}, user="nobody")["failed"]
 
 
+@pytest.mark.parametrize("options", [{}, {"style": "drop_in"}], ids=["unit", "drop_in"])
+@pytest.mark.parametrize("user", [None, "operator"])
+def test_a_server_of_systemd_run_is_not_taken_for_what_is_written(make, user, options):
+    """Its unit goes before any file, and is gone once it is stopped."""
+    server = make(user)
+    scope = {"scope": "user"} if user else {}
+    run = "XDG_RUNTIME_DIR=/run/user/$(id -u) systemd-run --user" if user else "systemd-run"
+    server.shell(f"{run} --quiet --unit={server.name} /bin/sleep 9999")
+    pid = server.shell(f"{server.systemctl} show -P MainPID {server.name}")
+    for check in (True, False):
+        refused = server.write(check=check, **options)
+        assert refused["failure_class"] == "unit_invalid" and "is a transient one" in refused["msg"], refused
+        fault("change", "The server was started by systemd-run, and its unit is to be written")
+    asked = {"name": server.name, "state": "restarted", **scope}
+    refused = server.hosts.run_module("host1", "llmops.sglang.server_service", asked, user=user)
+    assert refused["failure_class"] == "unit_invalid" and "would be gone" in refused["msg"], refused
+    fault("change", "The server was started by systemd-run, and is to be restarted")
+    assert server.shell(f"{server.systemctl} show -P MainPID {server.name}") == pid
+    assert server.shell(f"ls {server.folder} | grep {server.name}", check=False) == ""
+    server.shell(f"{server.systemctl} stop {server.name}")
+    if not options:
+        assert server.write()["changed"] and server.start()
+
+
+def test_a_file_that_goes_before_the_one_that_is_written_is_named(make):
+    server = make()
+    above = "/etc/systemd/system.control"
+    server.shell(
+        f"mkdir -p {above}; printf '[Service]\\nExecStart=/bin/true\\n' > {above}/{server.name}.service; systemctl daemon-reload"
+    )
+    try:
+        refused = server.write()
+        assert (
+            refused["failure_class"] == "unit_invalid"
+            and f"'{above}/{server.name}.service' goes before" in refused["msg"]
+        )
+        fault("change", "Another file of the unit's name goes before the one that is written")
+        assert server.write(style="drop_in")["changed"]
+    finally:
+        server.shell(
+            f"rm -rf {above}/{server.name}.service {server.folder}/{server.name}.service.d; systemctl daemon-reload"
+        )
+
+
 def test_a_full_disk_and_a_read_only_directory_leave_the_old_unit(make):
     server = make()
     place = f"/srv/units/{server.name}.dest"

@@ -92,10 +92,11 @@ class Reader:
         was, self.page = self.page, page
         if page.endswith("script_to_role.rst"):
             self.site("-e", "server_state=absent")
-            self.shell(
-                "systemd-run --quiet --unit=llm -E SIM_LOAD_SECONDS=0.5 -E SIM_PACE=0.05 /opt/sglang/bin/python"
-                f" -m sglang.launch_server --model-path {self.model} --port 30001"
+            unit = (
+                "[Service]\nEnvironment=SIM_LOAD_SECONDS=0.5 SIM_PACE=0.05\nExecStart=/opt/sglang/bin/python -m sglang.launch_server"
+                f" --model-path {self.model} --port 30001 --max-running-requests 8\n"
             )
+            self.shell(f"echo '{unit}' >/etc/systemd/system/llm.service && systemctl daemon-reload && systemctl restart llm")
         elif was.endswith("script_to_role.rst") or not was:
             (self.folder / "host_vars" / f"{HOST}.yml").unlink(missing_ok=True)
             self.shell("systemctl stop llm; rm -rf /etc/systemd/system/llm.service*; systemctl daemon-reload")
