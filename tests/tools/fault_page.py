@@ -23,8 +23,9 @@ sys.path.insert(0, str(CLONE / "tests"))
 from fault_rows import AREAS, ROWS
 
 PAGE = CLONE / "docs" / "docsite" / "rst" / "faults.rst"
-# A run of its own for each, since files of two of them may have the same name.
-SUITES = ("tests/unit", "tests/integration", "tests/long")
+# A run of its own for each, since files of two of them may have the same name; side by side where that is what they are made for.
+SIDE_BY_SIDE = ("-n", "4", "--dist", "worksteal")
+SUITES = {"tests/unit": SIDE_BY_SIDE, "tests/integration": SIDE_BY_SIDE, "tests/long": ()}
 LONGEST = 300
 # A unit that is named by its test.
 TEST = re.compile(r"\b([a-z]+-test)-[a-z0-9-]+")
@@ -100,8 +101,9 @@ def main() -> int:
     tests = causing()
     if not parser.parse_args().kept:
         shutil.rmtree(ROWS, ignore_errors=True)
-        for suite in SUITES:
-            command = [sys.executable, "-m", "pytest", "-q", *(test for test in tests if test.startswith(f"{suite}/"))]
+        for suite, options in SUITES.items():
+            chosen = [test for test in tests if test.startswith(f"{suite}/")]
+            command = [sys.executable, "-m", "pytest", "-q", *options, *chosen]
             if subprocess.run(command, cwd=CLONE, check=False).returncode != 0:
                 print(f"A fault of {suite} was not told as it has to be: the page is left as it is.")
                 return 1
