@@ -89,6 +89,8 @@ def test_a_playbook_that_changes_is_refused_before_it_changes(server):
 
 
 def test_a_verification_by_a_plain_user_tells_what_it_could_not_check(server):
+    # Other tests write another unit, without keys.
+    server.deploy(server_user="nobody")
     done = server.run("verify", server_user="nobody", ansible_user=OBSERVER)
     assert done.returncode != 0 and "Traceback" not in done.said, done.said
     for told in (
