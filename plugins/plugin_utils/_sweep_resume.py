@@ -135,15 +135,16 @@ def _is_whole(old: t.Any) -> bool:
     """Whether a former point has all that is read of one."""
     if not isinstance(old, dict) or not isinstance(old.get("name"), str) or not isinstance(old.get("runs"), list):
         return False
-    evidence = old.get("evidence") or {}
-    if not isinstance(evidence, dict) or not isinstance(evidence.get("inputs_sha256") or {}, dict):
+    evidence = old.get("evidence")
+    inputs = evidence.get("inputs_sha256") if isinstance(evidence, dict) else None
+    if not isinstance(evidence, (dict, type(None))) or not isinstance(inputs, (dict, type(None))):
         return False
     return all(
         isinstance(run, dict)
         and isinstance(run.get("repeat"), int)
         and isinstance(run.get("status"), str)
         and "record_path" in run
-        and isinstance(run["record_path"] or "", str)
+        and isinstance(run["record_path"], (str, type(None)))
         and "\0" not in (run["record_path"] or "")
         for run in old["runs"]
     )

@@ -47,9 +47,14 @@ def test_the_runs_of_a_point_that_is_whole_are_taken_over():
         entry(runs=[failed_run(record_path=5)]),
         entry(runs=[{"repeat": 1, "status": "measured"}]),
         entry(runs=[failed_run()], evidence=5),
+        # What is nothing to Python is no evidence either.
+        entry(runs=[failed_run()], evidence=False),
+        entry(runs=[failed_run()], evidence=[]),
+        entry(runs=[failed_run()], evidence={**EVIDENCE, "inputs_sha256": ""}),
+        entry(runs=[failed_run(record_path=0)]),
         entry(runs=[failed_run()], evidence={**EVIDENCE, "inputs_sha256": [1]}),
     ],
-    ids=range(10),
+    ids=range(14),
 )
 def test_a_point_that_somebody_edited_does_not_count(former):
     now = entry()
