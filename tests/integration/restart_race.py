@@ -14,7 +14,7 @@ def race(hosts: HostSet, restarts: int, seed: int, side_by_side: int = 5) -> Non
     More of them at a time would have the module begin only after the old processes are gone.
     """
     settings = {"restarts": restarts, "side_by_side": side_by_side, "seed": seed, "port": 32000}
-    counts = run_on_host(hosts, "race.py", settings, timeout=120 + 4 * restarts)
+    counts = run_on_host(hosts, "race.py", settings, timeout=600 + 4 * restarts)
     print(f"\n{settings} {counts}")
     assert counts["restarts"] == restarts and counts["problems"] == [], (settings["seed"], counts["problems"][:3])
     # The comparison proves that there was a race: what polls the model list alone is told of the old process.

@@ -75,7 +75,7 @@ class Unit:
 
     def wait(self, **options):
         """The module's result, and the monotonic time at which it was there."""
-        params = {**self.defaults, "name": self.name, "timeout": 90.0, **options}
+        params = {**self.defaults, "name": self.name, "timeout": 300.0, **options}
         result = {"slice_state": None}
         try:
             while "slice_state" in result:
