@@ -86,6 +86,13 @@ def wait_until(fact, seconds=120):
         time.sleep(0.02)
 
 
+def wait_until_gone(name, seconds=120):
+    deadline = time.monotonic() + seconds
+    while left := remains(name):
+        assert time.monotonic() < deadline, f"there after {seconds} s: {left}"
+        time.sleep(0.02)
+
+
 def keeper_pid(name):
     return int((BASE / name / "keeper.pid").read_text())
 
@@ -154,7 +161,7 @@ def test_a_killed_owner_leaves_nothing(make_set, owner):
     link = interface(owned.name)
     owner.kill()
     owner.wait()
-    wait_until(lambda: not remains(owned.name))
+    wait_until_gone(owned.name)
     assert not is_there(link) and not owned.inventory.exists()
 
 
@@ -206,7 +213,7 @@ def test_an_interrupted_creation_leaves_nothing(make_set, number):
     wait_until((BASE / host_set.name / "keeper.pid").exists)
     playbook.send_signal(number)
     playbook.wait()
-    wait_until(lambda: not remains(host_set.name))
+    wait_until_gone(host_set.name)
 
 
 def is_gone(host_set, host):
