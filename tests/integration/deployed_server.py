@@ -22,6 +22,7 @@ def wait_until(fact, timeout=120):
     deadline = time.monotonic() + timeout
     while not fact():
         assert time.monotonic() < deadline, f"it did not come true within {timeout} s"
+        time.sleep(0.05)
 
 
 class DeployedServer:

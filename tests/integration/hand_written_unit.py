@@ -31,6 +31,13 @@ class Unit:
             f"mkdir -p {self.folder} && cat > {self.folder}/{self.name}.service <<'END'\n{text}END\ntrue{reload_command}"
         )
 
+    def bring_deaf(self, extra):
+        """A running server that ignores SIGTERM, and does so by now: for systemd it has started before that."""
+        deaf = f"/run/{self.name}.deaf"
+        self.write(f"/bin/sh -c 'trap \"\" TERM; touch {deaf}; while :; do sleep 1; done'", extra)
+        self.bring()
+        self.shell(f"until test -e {deaf}; do sleep 0.1; done; rm {deaf}")
+
     def shell(self, command):
         done = self.hosts.ssh("host1", command, user=self.user or "root")
         assert done.returncode == 0, done.stderr
@@ -38,7 +45,7 @@ class Unit:
 
     def bring(self, state="converged", check=False, diff=False, **options):
         scope = "system" if self.user is None else "user"
-        args = {"name": self.name, "state": state, "scope": scope, "stop_timeout": 20, "start_timeout": 10, **options}
+        args = {"name": self.name, "state": state, "scope": scope, "stop_timeout": 60, "start_timeout": 60, **options}
         return self.hosts.run_module(
             "host1", "llmops.sglang.server_service", args, check=check, diff=diff, user=self.user
         )

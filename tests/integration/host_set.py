@@ -108,7 +108,7 @@ class HostSet:
         options = [word for source in sources for word in ("-i", source)]
         return run_ansible("playbook", [*options, str(path), *words], extra_vars or {}, environ, timeout)
 
-    def ssh(self, host: str, command: str, user: str = "root", timeout: float = 60) -> subprocess.CompletedProcess:
+    def ssh(self, host: str, command: str, user: str = "root", timeout: float = 180) -> subprocess.CompletedProcess:
         """Run a shell command on HOST as USER (root or operator)."""
         words = ["ssh", "-F", "none", "-i", f"{self.directory}/ssh/id_ed25519", "-o", "BatchMode=yes"]
         words += ["-o", f"UserKnownHostsFile={self.directory}/ssh/known_hosts", "-o", "GlobalKnownHostsFile=/dev/null"]

@@ -60,7 +60,7 @@ class Server:
 
     def start(self):
         """Start it anew and read what it was started with."""
-        wait = f"for i in $(seq 100); do test -s {self.record} && break; sleep 0.1; done"
+        wait = f"for i in $(seq 500); do test -s {self.record} && break; sleep 0.1; done"
         self.shell(f"rm -f {self.record}; {self.systemctl} restart {self.name}; {wait}")
         text = self.shell(f"cat {self.record}", check=False)
         assert text, self.shell(f"{self.systemctl} status --full --lines=30 {self.name}", check=False)

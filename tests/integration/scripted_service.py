@@ -10,6 +10,8 @@ HOST = "host2"
 
 
 FOREVER = "exec sleep infinity"
+# Waits until a module that asks the journal is under way, which has a folder while it is.
+ASKED = "until ls -d /tmp/ansible_llmops.sglang.journal_assert_payload_*; do sleep 0.1; done > /dev/null 2>&1; sleep 1"
 
 
 class Service:
@@ -35,7 +37,7 @@ class Service:
         )
 
     def start(self, script, settings=""):
-        """Write, (re)start, and wait until the script's last word before it sleeps is in the journal."""
+        """Write and (re)start; the invocation. What the script says may come to the journal later: until() waits for that."""
         self.write(script, settings)
         self.shell(f"{self.systemctl} restart {self.name}")
         return self.invocation()
@@ -50,7 +52,7 @@ class Service:
 
     def until(self, line):
         """Wait for LINE, which the script says."""
-        result = self.ask(expect=[{"contains": line}], timeout=20)
+        result = self.ask(expect=[{"contains": line}], timeout=120)
         assert result["ok"], result["msg"]
         return result
 

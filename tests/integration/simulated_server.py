@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -41,6 +42,27 @@ class Answer:
         """The `data:` payloads of a stream, parsed, "[DONE]" as it is."""
         payloads = [line[6:] for line in self.text.split("\n") if line.startswith("data: ")]
         return [payload if payload == "[DONE]" else json.loads(payload) for payload in payloads]
+
+
+def state(pid):
+    """The letter of a process's state; that of a dead one where there is none."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
+def reaches(pid, letter):
+    """Wait until a process is in a state: a signal is there at once, what it does may take a while."""
+    deadline = time.monotonic() + 60
+    while state(pid) != letter:
+        assert time.monotonic() < deadline, f"{pid} is {state(pid)!r} and not {letter!r}"
+        time.sleep(0.005)
+
+
+def stop(pid):
+    os.kill(pid, signal.SIGSTOP)
+    reaches(pid, "T")
 
 
 def free_port():
@@ -96,8 +118,21 @@ class SimulatedServer:
     def wait_exit(self, timeout=60.0):
         return self.process.wait(timeout)
 
+    @contextlib.contextmanager
+    def held(self):
+        """Within it no token is made: what is under way stays so, however slow the test."""
+        pid = self.children()["sglang::schedul"]
+        stop(pid)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
     def stays(self, seconds=0.3):
-        """Fails as soon as the process ends, within a time that is long for what it does at its fastest pace."""
+        """Fails as soon as the process ends, within a time that is long for what it does at its fastest pace.
+
+        For a process that does nothing more at all: where anything comes later, a test waits for that.
+        """
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -122,7 +157,7 @@ class SimulatedServer:
     def get(self, path, **more):
         return self.call("GET", path, **more)
 
-    def chat(self, content="Hello", timeout=10.0, headers=None, **fields):
+    def chat(self, content="Hello", timeout=60.0, headers=None, **fields):
         body = {"model": "m", "messages": [{"role": "user", "content": content}], "max_tokens": 16, "temperature": 0}
         return self.call("POST", "/v1/chat/completions", {**body, **fields}, headers, timeout)
 

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import textwrap
-import threading
 
 import pytest
 from fault_rows import fault
@@ -22,14 +22,14 @@ class Server:
     def __init__(self, hosts):
         self.hosts, self.name, self.port = hosts, "benchmarked", 32500
 
-    def start(self, environment="", arguments=DFLASH):
+    def start(self, environment="", arguments=DFLASH, step_ms=25):
         text = textwrap.dedent(f"""\
             [Unit]
             StartLimitIntervalSec=0
             [Service]
             Type=exec
             Environment=PYTHONPATH={self.hosts.repository}/tests/simulator SIM_LOAD_SECONDS=0.3 SIM_WARMUP_SECONDS=0.1
-            Environment=SIM_TRUTH_LOG=/run/benchmarked.truth SIM_PREFILL_MS=60 SIM_STEP_MS=25 {environment}
+            Environment=SIM_TRUTH_LOG=/run/benchmarked.truth SIM_PREFILL_MS=60 SIM_STEP_MS={step_ms} {environment}
             ExecStart=/usr/bin/python3 -B -m sglang.launch_server --model-path org/model --port {self.port} {arguments}
             KillMode=mixed
             KillSignal=SIGINT
@@ -41,12 +41,12 @@ class Server:
         return self.wait()
 
     def wait(self):
-        waited = self.module("wait_for_generation", name=self.name, timeout=40, progress_interval=0)
+        waited = self.module("wait_for_generation", name=self.name, timeout=300, progress_interval=0)
         assert waited["ok"], waited
         return self
 
-    def shell(self, command):
-        done = self.hosts.ssh("host1", command)
+    def shell(self, command, timeout=180):
+        done = self.hosts.ssh("host1", command, timeout=timeout)
         assert done.returncode == 0, done.stderr + done.stdout
         return done.stdout.strip()
 
@@ -79,20 +79,21 @@ def server(hosts):
 
 @pytest.mark.parametrize("api", ["chat", "generate"])
 def test_figures_agree_with_what_the_server_did(server, api):
-    server.start("SIM_ACCEPTANCE=4")
-    result = server.measure(api=api, label=api)
+    # A machine that is busy with other tests must not look like a saturated client.
+    server.start("SIM_ACCEPTANCE=4", step_ms=100)
+    result = server.measure(api=api, label=api, max_tokens=21)
     assert not result["failed"] and result["complete"], result
     [cell] = result["cells"]
     assert (cell["valid"], cell["reasons"]) == (True, []), cell
     truth = [json.loads(line) for line in server.shell("tail -n 6 /run/benchmarked.truth").splitlines()]
-    assert [row["completion_tokens"] for row in truth] == [41] * 6
+    assert [row["completion_tokens"] for row in truth] == [21] * 6
     steps = sum(row["verify_steps"] for row in truth)
     tpot = sum(
-        (row["last_token_monotonic"] - row["first_token_monotonic"]) / (41 - row["chunk_sizes"][0]) for row in truth
+        (row["last_token_monotonic"] - row["first_token_monotonic"]) / (21 - row["chunk_sizes"][0]) for row in truth
     )
     assert cell["tpot_ms"]["mean"] == pytest.approx(tpot / 6 * 1000, rel=0.1)
     assert cell["acceptance_source"] == ("per_request" if api == "generate" else "counters")
-    assert cell["acceptance_length"] == pytest.approx(6 * 40 / steps, rel=0.1)
+    assert cell["acceptance_length"] == pytest.approx(6 * 20 / steps, rel=0.1)
     assert result["evidence_before"] == result["evidence_after"]
     assert result["evidence_before"]["invocation_id"] == server.shell(
         f"systemctl show --value -p InvocationID {server.name}"
@@ -106,14 +107,15 @@ def test_a_restart_within_a_cell_makes_it_invalid_and_no_other(server):
 
     def restart_when_measured():
         server.shell(
-            "until grep -q . /run/benchmarked.truth && [ $(wc -l < /run/benchmarked.truth) -gt 24 ]; do sleep 0.1; done"
+            "until grep -q . /run/benchmarked.truth && [ $(wc -l < /run/benchmarked.truth) -gt 24 ]; do sleep 0.1; done",
+            timeout=300,
         )
         server.shell(f"systemctl kill -s SIGKILL {server.name}; systemctl restart {server.name}")
 
-    restarts = threading.Thread(target=restart_when_measured)
-    restarts.start()
-    result = server.measure(requests=200, max_tokens=64, repeats=1)
-    restarts.join()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        restarted = pool.submit(restart_when_measured)
+        result = server.measure(requests=200, max_tokens=64, repeats=1)
+        restarted.result()
     [cell] = result["cells"]
     assert result["ok"] is False and cell["valid"] is False
     assert "evidence_changed" in cell["reasons"] and cell["evidence_changes"], cell
@@ -144,7 +146,7 @@ def test_the_five_tasks(server, code, status):
     server.start(f"SIM_CODE={code} SIM_SPEED=20")
     # Each that hangs takes its whole time limit.
     asked = FIVE[:2] if code == "hang" else FIVE
-    result = server.code(name=server.name, task_timeout=2, max_tokens=1000, task_names=asked)
+    result = server.code(name=server.name, task_timeout=2 if code == "hang" else 60, max_tokens=1000, task_names=asked)
     assert not result["failed"], result
     statuses = {task["name"]: task["status"] for task in result["tasks"]}
     assert list(statuses) == asked and set(statuses.values()) == {status}, result["tasks"]

@@ -12,8 +12,9 @@ service = scripted_service.service
 
 
 def test_rate_limit(service):
-    # journald lets more through the more room its disk has; so many are too many for any.
-    flood = f"for i in $(seq 4000); do echo line $i; done; sleep 2.5; echo after; {FOREVER}"
+    # journald lets more through the more room its disk has; so many are too many for any. What comes longer than the
+    # interval after it has read the last of them is let through.
+    flood = f"for i in $(seq 4000); do echo line $i; done; journalctl --sync; sleep 2.5; echo after; {FOREVER}"
     service.start(flood, "LogRateLimitIntervalSec=2s\nLogRateLimitBurst=20")
     service.until("after")
     result = service.ask(expect=[{"contains": "nothing"}], must_not_match=["nothing"])
@@ -48,7 +49,7 @@ def test_vacuum_and_rotation(service):
 
 def test_a_users_own_journal_file_alone_lost_the_start(service):
     script = f"echo first; while ! [ -e /run/ja.go ]; do sleep 0.1; done; echo second; {FOREVER}"
-    service.start(script, "User=operator\nExecStartPre=+/bin/bash -c 'echo prepared; sleep 0.3'")
+    service.start(script, "User=operator\nExecStartPre=+/bin/bash -c 'echo prepared; journalctl --sync'")
     service.until("first")
     assert service.ask(must_not_match=["nothing"])["covers_start"]
     # As journald itself does where the oldest archived file is that one.
@@ -56,7 +57,7 @@ def test_a_users_own_journal_file_alone_lost_the_start(service):
         "journalctl --flush; journalctl --rotate; rm /var/log/journal/*/user-$(id -u operator)@*; touch /run/ja.go"
     )
     try:
-        assert service.ask(expect=[{"contains": "second"}], timeout=20)["ok"]
+        service.until("second")
         result = service.ask(must_not_match=["nothing"])
         assert (result["failure_class"], result["covers_start"]) == ("log_truncated", False)
         fault("journal", "The journal file of one user lost the start")
@@ -132,24 +133,29 @@ def test_a_volatile_journal_that_is_lost(service):
 
 SHARE = r"""
 import os, time
-child = os.fork()
-if child == 0:
-    time.sleep(0.5)
-    os.write(1, b"Traceback (most recent call last):\n  File c1\n")
-    time.sleep(1)
-    os.write(1, b"  File c2\nValueError: of the child\ndone\n")
-    time.sleep(9999)
-os.write(1, b"P" * 49152)
-time.sleep(1)
-os.write(1, b" end=1\nbegun,")
-time.sleep(1)
-os.write(1, b" and=ended\n  no frame\n")
+ends = os.pipe(), os.pipe()
+me = 1 if os.fork() else 0
+mine, other = ends[me][0], ends[1 - me][1]
+def write(text):
+    os.write(1, text)
+    os.write(other, b".")
+if me:
+    write(b"P" * 49152)
+    os.read(mine, 1)
+    write(b" end=1\nbegun,")
+    os.read(mine, 1)
+    write(b" and=ended\n  no frame\n")
+else:
+    os.read(mine, 1)
+    write(b"Traceback (most recent call last):\n  File c1\n")
+    os.read(mine, 1)
+    write(b"  File c2\nValueError: of the child\ndone\n")
 time.sleep(9999)
 """
 
 
 def test_processes_that_share_an_output(service):
-    """journald notes each one's rows in the stream of both, and breaks a line where the other one writes."""
+    """journald notes each one's rows in the stream of both, and breaks a line where the other one writes: in turn, here."""
     service.write(f"cat > /run/ja.py <<'PY'\n{SHARE}\nPY\nexec /usr/bin/python3 /run/ja.py")
     service.shell(f"systemctl restart {service.name}")
     service.until("and=ended")
@@ -170,7 +176,9 @@ def test_an_older_process_that_goes_on_writing(service):
     service.until("words")
     try:
         service.start(f"echo words; touch /run/ja.go; {FOREVER}", "KillMode=process")
-        seen = service.ask(must_not_match=["draft runner"], expect=[{"contains": "never"}], timeout=20)
+        said = f"journalctl --sync; journalctl -u {service.name} -o cat | grep -q 'draft runner'"
+        service.shell(f"until {said}; do sleep 0.1; done")
+        seen = service.ask(must_not_match=["draft runner"], expect=[{"contains": "never"}])
         assert seen["failure_class"] == "pattern_not_found" and seen["results"][1]["count"] == 1, seen["msg"]
         result = service.ask(preset="dflash")
         assert (result["failure_class"], result["unattributed"]) == ("pattern_not_found", 1)
@@ -186,8 +194,9 @@ def test_last_words_that_journald_reads_when_the_unit_runs_again(service):
     service.write(f"echo words; {FOREVER}")
     over = f"[ $(systemctl show --property=ActiveState --value {service.name}) = inactive ]"
     service.shell(
-        "journald=$(systemctl show --property=MainPID --value systemd-journald); kill -STOP $journald; touch /run/ja.go; "
-        f"for i in $(seq 300); do {over} && break; sleep 0.1; done; systemctl start {service.name}; kill -CONT $journald"
+        'journald=$(systemctl show --property=MainPID --value systemd-journald); trap "kill -CONT $journald" EXIT; '
+        "kill -STOP $journald; touch /run/ja.go; "
+        f"for i in $(seq 1000); do {over} && systemctl start {service.name} && exit; sleep 0.1; done; exit 1"
     )
     service.until("words")
     result = service.ask(preset="dflash")

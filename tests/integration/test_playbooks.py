@@ -39,7 +39,7 @@ class Site:
                 "block_size": 8,
             },
             "server_environment": FAST,
-            "server_wait": {"timeout": 60, "require_speculation": True, "progress_interval": 1},
+            "server_wait": {"timeout": 300, "require_speculation": True, "progress_interval": 1},
             "benchmark_results_dir": str(folder / "records"),
             "benchmark_label": "site",
             "benchmark_matrix": {"contexts": [60], "concurrency": [1, 2], "max_tokens": 12, "requests": 2, "warmup": 1},
@@ -203,7 +203,7 @@ def test_of_a_server_without_a_drafter_no_window_is_asked(site):
         done = site.run(
             playbook,
             server_speculative={},
-            server_wait={"timeout": 60},
+            server_wait={"timeout": 300},
             server_journal=journal,
             benchmark_matrix=False,
             benchmark_coding=False,

@@ -116,8 +116,7 @@ def test_processes_that_survive_the_stop_are_a_failure_that_names_them(unit):
 
 
 def test_a_stop_that_does_not_end_in_time_is_told(unit):
-    unit.write("/bin/sh -c 'trap \"\" TERM; while :; do sleep 1; done'", "TimeoutStopSec=600")
-    unit.bring()
+    unit.bring_deaf("TimeoutStopSec=600")
     result = unit.bring("stopped", stop_timeout=2)
     assert result["failure_class"] == "stop_failed"
     assert result["invocation_id"]
@@ -273,8 +272,7 @@ def test_a_service_that_systemd_keeps_restarting_is_brought_down_and_replaced(un
 
 
 def test_a_stop_by_a_kill_is_reported(unit):
-    unit.write("/bin/sh -c 'trap \"\" TERM; while :; do sleep 1; done'", "TimeoutStopSec=1")
-    unit.bring()
+    unit.bring_deaf("TimeoutStopSec=1")
     result = unit.bring("stopped")
     assert (result["stopped_cleanly"], result["stopped_by"]) == (False, "signal SIGKILL")
     fault(

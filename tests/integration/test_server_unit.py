@@ -226,6 +226,6 @@ def test_a_flood_of_lines_arrives_whole(hosts):
     assert not result["failed"], result
     server.shell("systemctl restart flood")
     said = "journalctl _SYSTEMD_INVOCATION_ID=$(systemctl show -P InvocationID flood) -o cat --no-pager"
-    server.shell(f"for i in $(seq 300); do journalctl --sync; {said} | grep -qx {lines} && break; sleep 0.1; done")
+    server.shell(f"for i in $(seq 1000); do journalctl --sync; {said} | grep -qx {lines} && break; sleep 0.1; done")
     assert int(server.shell(f"{said} | grep -cE '^[0-9]+$'")) == lines
     server.shell("systemctl stop flood")

@@ -41,7 +41,7 @@ def test_what_this_host_would_let_fail_is_refused_before_anything_is_written(mak
     server = make()
     server.shell(
         "systemd-run -q --unit=holder python3 -m http.server 4188; install -d -m 700 /srv/units/secret-model;"
-        "for i in $(seq 100); do ss -ltn | grep -q :4188 && break; sleep 0.1; done"
+        "until ss -ltn | grep -q :4188; do sleep 0.1; done"
     )
     for cause, options, failure_class, parts in (
         (

@@ -81,25 +81,33 @@ def test_sigterm_during_the_load_ends_all_at_once(tmp_path):
         server.wait_line("Load weight begin")
         server.process.send_signal(signal.SIGTERM)
         assert server.wait_exit() == -signal.SIGTERM
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + 60
         while (left := members(server.process.pid)) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert not left
 
 
 def test_sigterm_while_the_children_import_orphans_them(tmp_path):
-    with SimulatedServer(tmp_path, env={"SIM_CHILD_IMPORT_SECONDS": "1.0"}) as server:
-        server.wait_line("server_args=")
-        while "sglang::detoken" not in server.children():
-            time.sleep(0.01)
-        server.process.send_signal(signal.SIGTERM)
-        assert server.wait_exit() == -signal.SIGTERM
-        assert any("sglang::schedul" in line for line in members(server.process.pid))
-        deadline = time.monotonic() + 8
-        while "BrokenPipeError" not in server.log and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert "BrokenPipeError" in server.log
-        assert any("sglang::detoken" in line for line in members(server.process.pid))
+    # Where the machine takes longer than that import until the launcher has gone, once more with a longer one.
+    for seconds in (1, 5, 25):
+        began = time.monotonic()
+        with SimulatedServer(tmp_path, env={"SIM_CHILD_IMPORT_SECONDS": str(seconds)}) as server:
+            server.wait_line("server_args=")
+            while "sglang::detoken" not in server.children():
+                time.sleep(0.01)
+            server.process.send_signal(signal.SIGTERM)
+            assert server.wait_exit() == -signal.SIGTERM
+            left = members(server.process.pid)
+            if time.monotonic() - began > seconds:
+                continue
+            assert any("sglang::schedul" in line for line in left)
+            deadline = time.monotonic() + 60
+            while "BrokenPipeError" not in server.log and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert "BrokenPipeError" in server.log
+            assert any("sglang::detoken" in line for line in members(server.process.pid))
+            return
+    pytest.fail("no launcher was gone before its children had imported")
 
 
 def members(session):

@@ -71,7 +71,7 @@ def test_generation_hangs_while_metadata_answers(tmp_path, fault):
         with pytest.raises(socket.timeout):
             server.chat(timeout=0.3)
         assert server.get("/v1/models").status == 200
-        assert server.get("/health", timeout=3).status == (503 if fault == "serving:hang:engine" else 200)
+        assert server.get("/health").status == (503 if fault == "serving:hang:engine" else 200)
 
 
 def test_a_stream_hangs_in_the_middle(tmp_path):
@@ -102,5 +102,5 @@ def test_it_can_crash_while_it_serves(tmp_path, how, status):
         server.wait_ready()
         assert [server.chat().status for _dummy in range(2)] == [200, 200]
         with pytest.raises((ConnectionError, http.client.HTTPException, socket.timeout)):
-            server.chat(timeout=5)
+            server.chat()
         assert server.wait_exit() == status

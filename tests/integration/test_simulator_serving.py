@@ -149,6 +149,12 @@ def test_a_fixed_acceptance_is_exact(tmp_path):
         assert (info["spec_verify_ct"], info["spec_num_correct_drafts"]) == (100, 250)
 
 
+def told(truth):
+    """The rows of a truth log, and the seconds from one step to the next by the server's schedule, which no other load changes."""
+    rows = [json.loads(line) for line in truth.read_text().splitlines()]
+    return rows, [late - early for row in rows for early, late in itertools.pairwise(row["scheduled_monotonic"])]
+
+
 def acceptance(server, words):
     answers = [server.generate("word%d " % i * words, 200).json["meta_info"] for i in range(3)]
     return sum(a["spec_num_correct_drafts"] for a in answers) / sum(a["spec_verify_ct"] for a in answers)
@@ -168,11 +174,13 @@ def test_a_tree_accepts_more_and_costs_more(tmp_path):
     def measured(budget, topk):
         args = ("--speculative-algorithm", "DDTREE", "--speculative-draft-model-path", "org/draft",
                 "--speculative-ddtree-budget", budget, "--speculative-ddtree-topk", topk)  # fmt: skip
-        with SimulatedServer(tmp_path, *args, fork="ddtree") as server:
-            info = [server.wait_ready().generate(f"story {i}", 200).json["meta_info"] for i in range(3)]
-            length = sum(i["completion_tokens"] for i in info) / sum(i["spec_verify_ct"] for i in info)
-            step = sum(i["e2e_latency"] for i in info) / sum(i["spec_verify_ct"] for i in info)
-            return length, step
+        truth = tmp_path / f"truth-{budget}.jsonl"
+        with SimulatedServer(tmp_path, *args, fork="ddtree", env={"SIM_TRUTH_LOG": str(truth)}) as server:
+            server.wait_ready()
+            truth.unlink()
+            info = [server.generate(f"story {i}", 200).json["meta_info"] for i in range(3)]
+        length = sum(i["completion_tokens"] for i in info) / sum(i["spec_verify_ct"] for i in info)
+        return length, statistics.median(told(truth)[1])
 
     narrow, wide = measured("8", "1"), measured("64", "4")
     assert wide[0] > 1.1 * narrow[0]
@@ -180,8 +188,6 @@ def test_a_tree_accepts_more_and_costs_more(tmp_path):
 
 
 def test_speculation_is_faster_alone_than_in_a_crowd(tmp_path):
-    """By the schedule that the server keeps to, which no other load on the machine changes."""
-
     def speed(streams, *args):
         truth = tmp_path / f"truth-{streams}-{len(args)}.jsonl"
         with serve(tmp_path, *args, SIM_TRUTH_LOG=str(truth)) as server:
@@ -189,9 +195,7 @@ def test_speculation_is_faster_alone_than_in_a_crowd(tmp_path):
             truth.unlink()
             with concurrent.futures.ThreadPoolExecutor(streams) as pool:
                 list(pool.map(lambda i: server.generate(f"{i} tale", 300), range(streams)))
-        rows = [json.loads(line) for line in truth.read_text().splitlines()]
-        moments = [row["scheduled_monotonic"] for row in rows]
-        steps = [late - early for each in moments for early, late in itertools.pairwise(each)]
+        rows, steps = told(truth)
         chunks = [size for row in rows for size in row["chunk_sizes"][1:]]
         return statistics.mean(chunks) / statistics.median(steps)
 
@@ -201,18 +205,26 @@ def test_speculation_is_faster_alone_than_in_a_crowd(tmp_path):
 
 
 def test_requests_above_the_limit_queue(tmp_path):
-    with serve(tmp_path, "--max-running-requests", "2", SIM_STEP_MS="5", SIM_PREFILL_MS="1") as server:
+    truth = tmp_path / "truth.jsonl"
+    limit = ("--max-running-requests", "2")
+    with serve(tmp_path, *limit, SIM_STEP_MS="5", SIM_PREFILL_MS="1", SIM_TRUTH_LOG=str(truth)) as server:
         server.wait_ready()
+        truth.unlink()
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            futures = [pool.submit(server.generate, f"{i} tale", 100) for i in range(4)]
+            with server.held():
+                futures = [pool.submit(server.generate, f"{i} tale", 150) for i in range(4)]
+                while server.get("/get_load").json[0]["num_reqs"] < 4:
+                    time.sleep(0.01)
             seen = set()
             while (2, 2) not in seen and not all(future.done() for future in futures):
                 loads = server.get("/v1/loads").json["loads"][0]
                 seen.add((loads["num_running_reqs"], loads["num_waiting_reqs"]))
             assert (2, 2) in seen and max(running for running, _dummy in seen) == 2
             assert server.call("POST", "/flush_cache").text == "Flush cache failed.\n"
-            ends = sorted(future.result().json["meta_info"]["e2e_latency"] for future in futures)
-        assert ends[2] > 1.7 * ends[0]
+            assert [future.result().status for future in futures] == [200] * 4
+    rows = sorted(told(truth)[0], key=lambda row: row["first_token_monotonic"])
+    assert rows[2]["first_token_monotonic"] > min(row["last_token_monotonic"] for row in rows[:2])
+    assert rows[3]["first_token_monotonic"] > max(row["last_token_monotonic"] for row in rows[:2])
 
 
 def test_32_streams_keep_the_schedule_and_the_truth_log_tells_it(tmp_path):
@@ -222,9 +234,9 @@ def test_32_streams_keep_the_schedule_and_the_truth_log_tells_it(tmp_path):
         truth.unlink()
         with concurrent.futures.ThreadPoolExecutor(32) as pool:
             answers = list(pool.map(lambda i: server.chat(f"{i} tale", max_tokens=121, stream=True, ignore_eos=True,
-                                                          timeout=30).status, range(32)))  # fmt: skip
+                                                          timeout=120).status, range(32)))  # fmt: skip
         assert answers == [200] * 32
-    rows = [json.loads(line) for line in truth.read_text().splitlines()]
+    rows, steps = told(truth)
     assert len(rows) == 32
     for row in rows:
         assert row["completion_tokens"] == sum(row["chunk_sizes"]) == 121
@@ -233,7 +245,8 @@ def test_32_streams_keep_the_schedule_and_the_truth_log_tells_it(tmp_path):
         moment - planned for row in rows for moment, planned in zip(row["chunk_monotonic"], row["scheduled_monotonic"])
     ]
     assert min(late) > -0.001
-    assert statistics.median(late) < 0.01
+    # What is late does not add up: each step is planned from the one before, whenever that one went out.
+    assert statistics.median(steps) == pytest.approx(0.025, abs=1e-6)
 
 
 def test_reasoning_comes_apart(tmp_path):
@@ -328,8 +341,8 @@ def test_the_average_acceptance_shows_after_a_log_interval(tmp_path):
 
 
 def test_health_without_generation(tmp_path):
-    with serve(tmp_path, SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION="false", SIM_PACE="1") as server:
-        assert server.wait_ready().get("/health").seconds < 0.5
+    with serve(tmp_path, SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION="false", SIM_PACE="20") as server:
+        assert server.wait_ready().get("/health").seconds < 10
 
 
 def test_made_up_acceptance(tmp_path):
@@ -354,10 +367,9 @@ def test_tls(tmp_path):
 
 
 def test_an_idle_connection_is_closed_after_five_seconds(plain):
-    with socket.create_connection(("127.0.0.1", plain.port), timeout=8) as client:
-        began = time.monotonic()
-        assert client.recv(1) == b""
-        assert 4 < time.monotonic() - began < 7
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", plain.port), timeout=60) as client:
+        assert client.recv(1) == b"" and time.monotonic() - began > 4
 
 
 def test_deprecated_routes_warn(plain):
@@ -373,7 +385,7 @@ def test_a_client_that_leaves_frees_its_place(tmp_path):
         with socket.create_connection(("127.0.0.1", server.port)) as client:
             client.sendall(f"POST /generate HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
             assert client.recv(1000)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while server.get("/v1/loads").json["loads"][0]["num_running_reqs"]:
             assert time.monotonic() < deadline
         assert server.call("POST", "/abort_request", {"abort_all": True}).status == 200

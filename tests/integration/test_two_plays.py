@@ -21,7 +21,7 @@ def test_a_second_play_is_refused_and_a_review_is_warned(plays):
         assert f"{REFUSED} (process {run.pid}" in review.said, review.said
         assert (first.files(), first.invocation()) == (before, invocation)
         first.shell(f"touch {GATE}")
-        assert run.wait(120) == 0, first.told()
+        assert run.wait(600) == 0, first.told()
     first.has_its_server()
     # A play whose process no look at the controller's processes finds, since it has another name than those of Ansible.
     second.deploy()

@@ -5,97 +5,14 @@
 from __future__ import annotations
 
 import re
-import textwrap
 
 import pytest
+import waited_server
 import yaml
 from fault_rows import fault
+from waited_server import DFLASH, FAST, MODULE
 
-MODULE = "llmops.sglang.wait_for_generation"
-FAST = "SIM_LOAD_SECONDS=0.5 SIM_WARMUP_SECONDS=0.2"
-DFLASH = "--speculative-algorithm DFLASH --speculative-draft-model-path org/draft --speculative-num-draft-tokens 8"
-OUTCOMES = {"generated", "refused", "reset", "timeout", "http_error", "bad_answer", "tls_error", "not_ready"}
-KEYS = {
-    "ok",
-    "stages",
-    "listener",
-    "invocation_id",
-    "main_pid",
-    "expected_elapsed",
-    "log_tail",
-    "skipped_reason",
-    "warmups",
-}
-PORTS = iter(range(31000, 31900, 10))
-
-
-class Server:
-    """The stand-in as a unit of its own on host1."""
-
-    def __init__(self, hosts, name):
-        self.hosts, self.name, self.port = hosts, name, next(PORTS)
-
-    def write(self, environment=FAST, arguments="", extra="", **more):
-        port = more.get("port", self.port)
-        text = textwrap.dedent(f"""\
-            [Unit]
-            StartLimitIntervalSec=0
-            [Service]
-            Type=exec
-            Environment=PYTHONPATH={self.hosts.repository}/tests/simulator PYTHONUNBUFFERED=1 SIM_PACE=1 {environment}
-            ExecStart=/usr/bin/python3 -B -m sglang.launch_server --model-path org/model --port {port} {arguments}
-            KillMode=mixed
-            KillSignal=SIGINT
-            TimeoutStopSec=10
-            {extra}
-            """)
-        file = f"/etc/systemd/system/{self.name}.service"
-        self.shell(f"cat > {file} <<'END'\n{text}END\nsystemctl daemon-reload")
-        return self
-
-    def start(self):
-        self.shell(f"systemctl restart {self.name}")
-        return self
-
-    def shell(self, command, check=True):
-        done = self.hosts.ssh("host1", command)
-        assert done.returncode == 0 or not check, done.stderr + done.stdout
-        return done.stdout.strip()
-
-    def wait(self, check=False, user=None, **options):
-        args = {"name": self.name, "timeout": 40, "progress_interval": 0, **options}
-        result = self.hosts.run_module("host1", MODULE, args, check=check, user=user)
-        assert set(result) >= KEYS, KEYS - set(result)
-        assert set(result["outcomes"]) == OUTCOMES and result["changed"] is False
-        assert len(result["log_tail"]) <= 10 and all(len(line) <= 400 for line in result["log_tail"])
-        return result
-
-    def fails(self, failure_class, **options):
-        result = self.wait(**options)
-        assert result["failed"] and result["ok"] is False
-        assert result["failure_class"] == failure_class, (result["failure_class"], result["msg"], result["log_tail"])
-        return result
-
-    def ready(self, **options):
-        result = self.wait(**options)
-        assert result["ok"] is True, (result.get("failure_class"), result.get("msg"), result["log_tail"])
-        return result
-
-    def property(self, name):
-        return self.shell(f"systemctl show --value -p {name} {self.name}")
-
-    def background(self, name, command):
-        """Run *command* on the host outside the unit, as a unit of its own."""
-        self.shell(f"systemd-run --quiet --unit={name} {command}")
-
-
-@pytest.fixture
-def server(hosts, request):
-    made = Server(hosts, "wait-" + re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:50])
-    yield made
-    made.shell(f"systemctl kill -s KILL '{made.name}*'", check=False)
-    made.shell(f"systemctl stop '{made.name}*'; systemctl disable {made.name}", check=False)
-    made.shell(f"rm -rf /etc/systemd/system/{made.name}.service*", check=False)
+server = waited_server.server
 
 
 def test_ready_is_this_invocation_with_speculation_and_warmups(server):
@@ -111,13 +28,13 @@ def test_ready_is_this_invocation_with_speculation_and_warmups(server):
     stages = result["stages"]
     order = ["process_started", "port_bound", "first_http_answer", "first_generation", "ready"]
     assert [stages[name] for name in order] == sorted(stages[name] for name in order)
-    assert stages["port_bound"] < 10 and "warmup_context_800" in stages and "warmup_concurrency_4" in stages
+    assert "warmup_context_800" in stages and "warmup_concurrency_4" in stages
     tokens = {one["size"]: one["prompt_tokens"] for one in result["warmups"] if one["kind"] == "context"}
     assert all(0.5 * size <= counted <= 1.2 * size for size, counted in tokens.items()), tokens
 
 
 def test_a_server_without_speculation_is_told(server):
-    server.write().start()
+    server.write().start().ready()
     assert "verify step" in server.fails("no_speculation", require_speculation=True, timeout=6)["msg"]
     fault("serving", "It generates without the speculation that was asked for")
 
@@ -198,13 +115,13 @@ def test_a_script_that_takes_its_time_beside_a_server_at_the_default_address(ser
 
 def test_a_lingering_process_of_the_last_invocation_is_waited_for(server):
     # With KillMode=none the old process stays in the unit's control group and goes on answering everything.
-    server.write("SIM_LOAD_SECONDS=6", extra="KillMode=none").start()
-    first = server.ready()
-    server.shell(f"systemctl restart {server.name}")
+    server.write_gated("KillMode=none")
+    server.shell(f"touch {server.gate}")
+    first = server.start().ready()
+    # The new one binds the port when the old one has gone, and that is in the middle of the wait.
+    server.shell(f"rm {server.gate}; systemctl restart {server.name}")
     assert server.property("MainPID") != str(first["main_pid"])
-    server.background(
-        f"{server.name}-kill", f"--on-active=3 --timer-property=AccuracySec=10ms kill -KILL {first['main_pid']}"
-    )
+    server.when_waited_for(f"sleep 1; kill -KILL {first['main_pid']}; touch {server.gate}")
     result = server.ready(previous_invocation_id=first["invocation_id"])
     assert result["invocation_id"] != first["invocation_id"] and result["listener"]["owned"] == "yes"
     assert result["attempts"] == result["outcomes"]["generated"] == 2 and str(result["main_pid"]) == server.property(
@@ -236,7 +153,7 @@ IMPORT = FAST + " SIM_FAULT=import:crash:{}"
             "A flag that this server does not know, under a unit that restarts it for ever",
             FAST,
             "--no-such 2048",
-            "Restart=always\nRestartSec=0.2",
+            "Restart=always\nRestartSec=5",
             "bad_arguments",
             "--no-such",
         ),
@@ -272,9 +189,9 @@ def test_last_words_that_journald_reads_when_the_unit_has_failed(server, said, f
     """It then gives them no invocation."""
     server.write(extra=f"ExecStart=\nExecStart=sh -c 'echo {said}; exit 7'")
     server.shell(
-        "journald=$(systemctl show --property=MainPID --value systemd-journald); kill -STOP $journald; "
-        f"systemctl start --no-block {server.name}; for i in $(seq 300); do systemctl is-failed -q {server.name} && break; "
-        "sleep 0.1; done; kill -CONT $journald"
+        'journald=$(systemctl show --property=MainPID --value systemd-journald); trap "kill -CONT $journald" EXIT; '
+        f"kill -STOP $journald; systemctl start --no-block {server.name}; "
+        f"for i in $(seq 1000); do systemctl is-failed -q {server.name} && exit; sleep 0.1; done; exit 1"
     )
     result = server.fails(failure_class, timeout=300)
     assert result["elapsed"] < 150 and word in result["msg"] and said in result["log_tail"]
@@ -287,7 +204,9 @@ def test_last_words_that_journald_reads_when_the_unit_has_failed(server, said, f
 def test_a_killed_child_is_told_in_seconds(server, victim):
     server.write(f"{FAST} SIM_FAULT=serving:hang", DFLASH).start()
     # Nothing is ever generated: the wait is under way when the child dies.
-    server.background(f"{server.name}-kill", f"--on-active=4 --timer-property=AccuracySec=10ms pkill -KILL {victim}")
+    ready = f"journalctl -u {server.name} -o cat | grep -q fired.up"
+    asked = f"ss -Htn state established sport = :{server.port} | grep -q ."
+    server.when_waited_for(f"until {ready} && {asked}; do sleep 0.1; done; sleep 1; pkill -KILL {victim}")
     result = server.fails("server_crashed", timeout=300, request_timeout=300)
     assert result["elapsed"] < 150
     assert "sglang" in result["msg"] or "Subprocess" in result["msg"] or "exit code" in result["msg"], result["msg"]
@@ -330,7 +249,7 @@ def test_a_user_who_cannot_see_the_owner_is_not_told_ready(server):
 def test_become_and_no_become(server):
     server.write().start()
     server.ready()
-    args = {"name": server.name, "timeout": 40, "progress_interval": 0}
+    args = {"name": server.name, "timeout": 300, "progress_interval": 0}
     result = server.hosts.run_module("host1", MODULE, args, become_user="operator")
     assert result["failure_class"] == "no_permission" and "become" in result["msg"], result
     fault("host", "The user that became another one may not see the unit's process")
@@ -341,7 +260,7 @@ def test_become_and_no_become(server):
 def test_a_url_alone_is_waited_for_from_the_controller(server, tmp_path):
     server.write(arguments="--host 0.0.0.0").start()
     url = f"http://{server.hosts.address('host1')}:{server.port}"
-    task = {MODULE: {"base_url": url, "expected_model": "org/model", "timeout": 40}, "delegate_to": "localhost"}
+    task = {MODULE: {"base_url": url, "expected_model": "org/model", "timeout": 300}, "delegate_to": "localhost"}
     (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "host1", "gather_facts": False, "tasks": [task]}]))
     done = server.hosts.playbook(tmp_path / "play.yml")
     assert done.returncode == 0, done.stdout
@@ -379,13 +298,15 @@ def test_an_earlier_start_tells_how_long_the_next_will_take(server):
 
 
 def test_lines_are_shown_while_it_waits(server, tmp_path):
-    server.write("SIM_LOAD_SECONDS=8").start()
+    server.write_gated().start()
+    # Longer than two of the intervals of the first task.
+    server.when_waited_for(f"sleep 7; touch {server.gate}")
     play = {
         "hosts": "host1",
         "gather_facts": False,
         "tasks": [
-            {"llmops.sglang.wait_for_generation": {"name": server.name, "timeout": 60, "progress_interval": 3}},
-            {"llmops.sglang.wait_for_generation": {"name": server.name, "timeout": 60, "progress_interval": 0}},
+            {"llmops.sglang.wait_for_generation": {"name": server.name, "timeout": 300, "progress_interval": 3}},
+            {"llmops.sglang.wait_for_generation": {"name": server.name, "timeout": 300, "progress_interval": 0}},
             {"llmops.sglang.wait_for_generation": {"name": server.name, "progress_interval": 1}, "no_log": True},
         ],
     }

@@ -1,6 +1,10 @@
 # Copyright (c) 2026 The llmops.sglang contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every command of the documents that needs a host, run as it stands, on one with the inventory and the files of the documents."""
+"""Every command of the documents that needs a host, run on one with the inventory and the files of the documents.
+
+It is run as it stands but for what a reader has of his own: the path of the inventory, the password of a vault (this inventory has
+none), and the id of a kept configuration. A command substitution is let through to the shell.
+"""
 
 from __future__ import annotations
 

@@ -30,19 +30,20 @@ class Poll(threading.Thread):
 
     ROUTES = {"models": ("GET", "/v1/models"), "generation": ("POST", "/v1/chat/completions")}
 
-    def __init__(self, port):
+    def __init__(self, port, asked):
         super().__init__(daemon=True)
-        self.port, self.said, self.over = port, {}, threading.Event()
+        self.port, self.asked, self.said, self.over = port, asked, {}, threading.Event()
 
     def run(self):
         while len(self.said) < len(self.ROUTES) and not self.over.is_set():
             for name, (verb, path) in self.ROUTES.items():
                 if name not in self.said and self.answers(verb, path):
                     self.said[name] = time.monotonic()
+            self.asked.touch()
             time.sleep(POLL)
 
     def answers(self, verb, path):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(verb, path, "{}" if verb == "POST" else None)
             return connection.getresponse().status == 200
@@ -66,6 +67,7 @@ class Race:
             linger=self.rng.uniform(0, LONGEST_LINGER),
             way=self.rng.choice(WAYS),
             reuse=self.reuse,
+            until_asked=True,
         )
 
     def run(self, restarts):
@@ -87,7 +89,8 @@ class Race:
         # A slow stop would keep the command until the old process is gone.
         unit.systemctl("restart", *(["--no-block"] if old["way"] == "slow" else []))
         restarted = time.monotonic()
-        poll = Poll(unit.port)
+        # However slow the machine: the old process goes when this poll has met it.
+        poll = Poll(unit.port, unit.file_of(previous, "polled"))
         poll.start()
         result, verdict = unit.wait(previous_invocation_id=previous)
         current = unit.property("InvocationID")

@@ -4,7 +4,8 @@
 
 Its plan is a JSON file, read at its start: load (seconds until it binds its port), warm (seconds after that in which a
 generation is answered 503), linger (seconds for which it goes on answering after its unit's stop), way (of lingering),
-and reuse (whether it binds its port while another one still listens there).
+reuse (whether it binds its port while another one still listens there), and until_asked (whether it lingers at least until
+a file beside its plan says that it was polled).
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class Server:
             (OUTSIDE / "cgroup.procs").write_text(str(os.getpid()))
 
     def end(self) -> None:
+        if self.plan["until_asked"] and not self.files.with_suffix(".polled").exists():
+            asyncio.get_running_loop().call_later(0.02, self.end)
+            return
         self.note("gone")
         os._exit(0)
 

@@ -55,7 +55,15 @@ class Unit:
 
     def next_start(self, **plan):
         """What the process of the next start does."""
-        self.plan = {"load": 0.0, "warm": 0.0, "linger": 0.0, "way": "child", "reuse": False, **plan}
+        self.plan = {
+            "load": 0.0,
+            "warm": 0.0,
+            "linger": 0.0,
+            "way": "child",
+            "reuse": False,
+            "until_asked": False,
+            **plan,
+        }
         (self.folder / f"{self.name}.json").write_text(json.dumps(self.plan))
 
     def systemctl(self, *words):
@@ -67,7 +75,7 @@ class Unit:
 
     def wait(self, **options):
         """The module's result, and the monotonic time at which it was there."""
-        params = {**self.defaults, "name": self.name, "timeout": 90.0, **options}
+        params = {**self.defaults, "name": self.name, "timeout": 300.0, **options}
         result = {"slice_state": None}
         try:
             while "slice_state" in result:
@@ -76,14 +84,17 @@ class Unit:
             result = {**failure.result, "failure_class": failure.failure_class, "msg": failure.msg}
         return result, time.monotonic()
 
+    def file_of(self, invocation, what):
+        return self.folder / f"{invocation}.{what}"
+
     def time_of(self, invocation, what):
         """When the invocation was *ready* for a generation, or *gone*; ``None`` before that."""
-        file = self.folder / f"{invocation}.{what}"
+        file = self.file_of(invocation, what)
         return float(file.read_text()) if file.exists() else None
 
     def asked_at(self, invocation):
         """When a generation was asked of the invocation."""
-        file = self.folder / f"{invocation}.asked"
+        file = self.file_of(invocation, "asked")
         return [float(line) for line in file.read_text().split()] if file.exists() else []
 
     def remove(self):
