@@ -100,7 +100,9 @@ class Reader:
                 "[Service]\nEnvironment=SIM_LOAD_SECONDS=0.5 SIM_PACE=0.05\nExecStart=/opt/sglang/bin/python -m sglang.launch_server"
                 f" --model-path {self.model} --port 30001 --max-running-requests 8\n"
             )
-            self.shell(f"echo '{unit}' >/etc/systemd/system/llm.service && systemctl daemon-reload && systemctl restart llm")
+            self.shell(
+                f"echo '{unit}' >/etc/systemd/system/llm.service && systemctl daemon-reload && systemctl restart llm"
+            )
         elif was.endswith("script_to_role.rst") or not was:
             (self.folder / "host_vars" / f"{HOST}.yml").unlink(missing_ok=True)
             self.shell("systemctl stop llm; rm -rf /etc/systemd/system/llm.service*; systemctl daemon-reload")

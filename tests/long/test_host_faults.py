@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 import scripted_service
+from debian_package import program
 from deployed_server import NAME, wait_until
 from fault_rows import fault, told
 from two_plays import Play
@@ -42,6 +43,7 @@ def test_the_host_is_rebooted_while_its_server_loads(play):
 
 
 def test_the_password_of_sudo_is_wrong(play):
+    program("sudo")
     play.shell("echo operator:right | chpasswd; echo 'operator ALL=(ALL) ALL' > /etc/sudoers.d/operator")
     wrong = {"ansible_user": "operator", "ansible_become": True, "ansible_become_password": "wrong"}
     try:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
+from debian_package import program
 
 from ansible_collections.llmops.sglang.plugins.action import benchmark_report as action
 from ansible_collections.llmops.sglang.plugins.plugin_utils import _record_archive, _record_history
@@ -55,19 +54,7 @@ window.addEventListener("load", () => {
 @pytest.fixture(scope="session")
 def browser():
     """A Chromium that starts."""
-    if not any(map(shutil.which, BROWSERS)):
-        install = [] if os.geteuid() == 0 else ["sudo", "-n"]
-        install += [
-            "env",
-            "DEBIAN_FRONTEND=noninteractive",
-            "apt-get",
-            "install",
-            "-y",
-            "-qq",
-            "--no-install-recommends",
-        ]
-        subprocess.run([*install, "chromium"], check=True, capture_output=True)
-    return next(filter(None, map(shutil.which, BROWSERS)))
+    return program("chromium", *BROWSERS)
 
 
 @pytest.fixture
