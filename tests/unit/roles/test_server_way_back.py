@@ -95,3 +95,8 @@ def test_of_the_wait_only_what_holds_for_another_configuration(wait, restored, k
 def test_a_restart_is_needed_where_the_service_module_would_make_one(reason, told):
     assert bool(of_role("server_restart_reason", server_restart_needed={"reason": reason})) is told
     assert of_role("server_restart_reason", server_restart_needed={"skipped": True}) == ""
+
+
+def test_what_is_asked_of_a_restored_server_holds_for_any_configuration_of_it():
+    wait = {"timeout": 900, "degenerate_output": "ignore", "max_tokens": 8, "require_speculation": True, "model": "new"}
+    assert of_role("server_restore_wait", server_wait=wait) == {"timeout": 900, "degenerate_output": "ignore"}
