@@ -18,13 +18,17 @@ _TITLES = ("sglang::", "VLLM::")
 
 
 def workers(pids: t.Iterable[int], proc: str = "/proc") -> dict[int, str]:
-    """The living workers among *pids* with their names."""
-    found = {}
-    for pid in pids:
-        stat = process_stat(pid, proc)
-        if stat and stat.comm.startswith(_TITLES) and stat.state not in "ZX":
-            found[pid] = stat.comm
-    return found
+    """The living workers among *pids* with their names.
+
+    A compiler that a worker starts has the worker's name until it is executed, and none of them a moment later.
+    """
+    stats = {pid: stat for pid in pids if (stat := process_stat(pid, proc)) is not None}
+    named = {pid: stat for pid, stat in stats.items() if stat.comm.startswith(_TITLES) and stat.state not in "ZX"}
+    return {
+        pid: stat.comm
+        for pid, stat in named.items()
+        if stat.parent not in named or named[stat.parent].comm != stat.comm
+    }
 
 
 def dead(seen: t.Mapping[int, str], proc: str = "/proc") -> dict[int, str]:

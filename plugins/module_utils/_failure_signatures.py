@@ -80,7 +80,8 @@ SIGNATURES: t.Tuple[Signature, ...] = tuple(
          "Repo id must be in the form|is not a local folder and is not a valid model identifier|Incorrect path_or_model_id"
          r"|^[\w.]*(?:RepositoryNotFound|LocalEntryNotFound|EntryNotFound|GatedRepo|HFValidation|OfflineModeIsEnabled)\w*", _NO_MODEL),
         ("unknown architecture", EXCEPTION, MODEL,
-         "Unrecognized (?:model|configuration class)|Model architectures? .{1,300} (?:are|is) not supported", _NO_MODEL),
+         "Unrecognized (?:model|configuration class)|Model architectures? .{1,300} (?:are|is) not supported|Cannot find model module",
+         _NO_MODEL),
         ("unreadable weights", EXCEPTION, MODEL,
          "[Ss]afetensor|Error while deserializing header|Can't load (?:the )?(?:tokenizer|config|model|image processor)", _NO_MODEL),
         ("while it loaded", FRAMES, MODEL, r"in (?:load_model|load_weights|_get_weights_iterator|get_tokenizer|get_config)\b", _NO_MODEL),

@@ -7,20 +7,15 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 from fault_rows import begin
+from lane import HOST, PLAIN, PORT
+from real_host import real_host
 from router import Router
 
 CLONE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(CLONE / "tests" / "real"))
-
-from lane import HOST, PLAIN, PORT, Lane
-
 SMALL = {
     "benchmark_matrix": {
         "contexts": [1000],
@@ -44,14 +39,8 @@ MODULES = {path.stem for path in (CLONE / "plugins" / "modules").glob("*.py")}
 
 @pytest.fixture(scope="module")
 def lane(tmp_path_factory):
-    install = [sys.executable, str(CLONE / "tests" / "real" / "install.py")]
-    if subprocess.run([*install, "--check"], capture_output=True, check=False).returncode != 0:
-        subprocess.run(install, check=True)
-    made = Lane(f"m{os.getpid()}", [HOST], tmp_path_factory.mktemp("real"), owner_pid=os.getpid())
-    created = made.boot()
-    assert created.returncode == 0, created.stdout + created.stderr
-    yield made
-    made.destroy()
+    with real_host(tmp_path_factory.mktemp("real")) as made:
+        yield made
 
 
 def test_every_module_and_role_works_on_a_real_server(lane, tmp_path):

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from install_plan import InstallError, make_plan
 from install_progress import Progress
-from real_servers import ENVIRONMENTS, Environment, cache_directory, interpreter, is_complete, wanted_stamp
+from real_servers import ENVIRONMENTS, EVERY, Environment, cache_directory, interpreter, is_complete, wanted_stamp
 
 
 @contextlib.contextmanager
@@ -113,7 +113,7 @@ def raise_interrupt(*_: object) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=list(ENVIRONMENTS), default=list(ENVIRONMENTS), metavar="NAME")
+    parser.add_argument("--only", nargs="+", choices=list(EVERY), default=list(ENVIRONMENTS), metavar="NAME")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="say what is there; exit status 1 when something is missing")
     what.add_argument("--plan", action="store_true", help="say what would be fetched and what is in the way")
@@ -121,9 +121,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, raise_interrupt)
     if arguments.check:
         for name in arguments.only:
-            state = "complete" if is_complete(ENVIRONMENTS[name]) else "missing or incomplete"
+            state = "complete" if is_complete(EVERY[name]) else "missing or incomplete"
             print(f"{name}: {state} ({cache_directory() / name})")
-        return int(not all(is_complete(ENVIRONMENTS[name]) for name in arguments.only))
+        return int(not all(is_complete(EVERY[name]) for name in arguments.only))
     plan = make_plan(arguments.only)
     print("\n".join(plan.lines()), flush=True)
     if plan.problems or arguments.plan or not plan.missing:
@@ -131,7 +131,7 @@ def main() -> int:
     assert plan.python is not None
     try:
         for name in plan.missing:
-            install(ENVIRONMENTS[name], plan.python)
+            install(EVERY[name], plan.python)
     except InstallError as error:
         print(f"install.py: {error}", file=sys.stderr)
         return 1

@@ -16,7 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from real_servers import ENVIRONMENTS, PYTHON_VERSION, cache_directory, is_complete, requirement_lines
+from real_servers import EVERY, PYTHON_VERSION, cache_directory, is_complete, requirement_lines
 
 # A CUDA build of torch weighs 800 MB and more, a CPU build 200 MB.
 LARGEST_CPU_TORCH_MB = 400
@@ -121,7 +121,9 @@ CUDA_FETCH_MB, CUDA_DISK_MB = 2700, 5000
 
 def make_plan(names: list[str]) -> Plan:
     """Look at the cache, the disk, Python and pip; fetches nothing that lasts."""
-    missing = [name for name in names if not is_complete(ENVIRONMENTS[name])]
+    # One that lies over another needs that first.
+    wanted = dict.fromkeys(one for name in names for one in (EVERY[name].over, name) if one)
+    missing = [name for name in wanted if not is_complete(EVERY[name])]
     free_mb = shutil.disk_usage(existing_parent(cache_directory())).free // 1_000_000
     if not missing:
         return Plan((), None, None, 0, 0, free_mb, ())
@@ -132,17 +134,18 @@ def make_plan(names: list[str]) -> Plan:
             f"Python {PYTHON_VERSION} with venv and ensurepip (Debian 12: package python3.11-venv; elsewhere pyenv)"
         )
     torch = None
-    with_torch = [name for name in missing if ENVIRONMENTS[name].torch]
+    with_torch = [name for name in missing if EVERY[name].torch]
     if python and with_torch:
         try:
             torch = find_torch(python)
         except InstallError as error:
             problems.append(str(error))
     cuda = bool(torch and torch.cuda)
-    # pip's cache gives the second environment the files of the first.
-    fetch_mb = max((ENVIRONMENTS[name].fetch_mb for name in missing), default=0) + (CUDA_FETCH_MB if cuda else 0)
-    fetch_mb += sum(ENVIRONMENTS[name].fetch_mb for name in missing) // 4 if len(missing) > 1 else 0
-    disk_mb = sum(ENVIRONMENTS[name].disk_mb for name in missing) + (CUDA_DISK_MB * len(with_torch) if cuda else 0)
+    # pip's cache gives the second environment the files of the first; those over another share none.
+    whole = [EVERY[name].fetch_mb for name in missing if not EVERY[name].over]
+    fetch_mb = max(whole, default=0) + (CUDA_FETCH_MB if cuda else 0) + (sum(whole) // 4 if len(whole) > 1 else 0)
+    fetch_mb += sum(EVERY[name].fetch_mb for name in missing if EVERY[name].over)
+    disk_mb = sum(EVERY[name].disk_mb for name in missing) + (CUDA_DISK_MB * len(with_torch) if cuda else 0)
     if free_mb < disk_mb + fetch_mb:
         problems.append(
             f"space: {(disk_mb + fetch_mb) / 1000:.1f} GB are needed below {cache_directory()} while it installs, "

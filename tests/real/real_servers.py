@@ -31,7 +31,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Environment:
-    """One environment: its pip steps, an import that proves it, its measured size in MB with a CPU build of torch."""
+    """One environment: its pip steps, an import that proves it, its measured size in MB with a CPU build of torch.
+
+    OVER names the environment whose packages it uses wherever it has none of its own.
+    """
 
     name: str
     steps: tuple[Step, ...]
@@ -39,6 +42,7 @@ class Environment:
     fetch_mb: int
     disk_mb: int
     torch: bool = True
+    over: str = ""
 
 
 def pip_step(title: str, name: str, *words: str) -> Step:
@@ -81,6 +85,45 @@ ENVIRONMENTS = {
 }
 
 
+PATH_FILE = "import sys, sysconfig; open(sysconfig.get_path('purelib') + '/over.pth', 'w').write(sys.argv[1])"
+
+
+def release(version: str, over: str, fetch_mb: int, disk_mb: int) -> Environment:
+    """SGLang VERSION alone, over the packages of another environment: what it imports on the CPU is the same there."""
+    # Relative, so that it holds wherever a host sees the cache.
+    packages = f"../../../../{over}/lib/python{PYTHON_VERSION}/site-packages\n"
+    return Environment(
+        f"sglang-{version}",
+        (
+            Step("sglang", ("-m", "pip", "install", "--no-color", "--no-deps", f"sglang=={version}")),
+            Step("packages of the other", ("-c", PATH_FILE, packages)),
+        ),
+        f"import torch, triton, transformers; from importlib.metadata import version; assert version('sglang') == '{version}'",
+        fetch_mb,
+        disk_mb,
+        torch=False,
+        over=over,
+    )
+
+
+# Further releases, for tests/long alone: nothing else installs them.
+RELEASES = {
+    env.name: env
+    for env in (
+        release("0.5.10.post1", "sglang-0.5.15.post1", 6, 80),
+        release("0.5.11", "sglang-0.5.15.post1", 8, 90),
+        release("0.5.12.post1", "sglang-0.5.15.post1", 8, 90),
+        release("0.5.13.post1", "sglang-0.5.15.post1", 12, 110),
+        release("0.5.14", "sglang-0.5.15.post1", 13, 115),
+        release("0.5.18", "sglang-0.5.15.post1", 24, 165),
+        release("0.5.19", "sglang-0.5.15.post1", 27, 180),
+        release("0.5.20", "sglang-0.5.15.post1", 28, 190),
+        release("0.5.22", "sglang-0.5.23", 35, 220),
+    )
+}
+EVERY = {**ENVIRONMENTS, **RELEASES}
+
+
 def cache_directory() -> Path:
     """The cache: $LLMOPS_SGLANG_CACHE, else llmops-sglang in the user's cache directory; the servers in real/ below."""
     base = os.environ.get("LLMOPS_SGLANG_CACHE")
@@ -106,13 +149,17 @@ def wanted_stamp(env: Environment) -> str:
         parts.append(step.title)
         for name in step.requirements:
             parts.extend(requirement_lines(name))
-    if not env.torch:
+    if env.over:
+        parts.append(wanted_stamp(EVERY[env.over]))
+    elif not env.torch:
         parts.append((HERE / "make_gguf.py").read_text())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def is_complete(env: Environment) -> bool:
     directory = cache_directory() / env.name
+    if env.over and not is_complete(EVERY[env.over]):
+        return False
     try:
         return (directory / "complete").read_text().strip() == wanted_stamp(env) and interpreter(env.name).exists()
     except OSError:

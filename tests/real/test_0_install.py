@@ -59,6 +59,19 @@ def test_a_plan_names_the_space_and_the_python_that_are_missing(empty_cache, mon
     assert "Python 3.11" in text and "0.1 GB are free" in text
 
 
+def test_a_release_over_another_is_planned_after_that_and_only_where_it_is_asked_for(empty_cache, monkeypatch):
+    monkeypatch.setattr(install_plan, "find_torch", lambda _python: None)
+    assert set(install_plan.make_plan(list(real_servers.ENVIRONMENTS)).missing) == set(real_servers.ENVIRONMENTS)
+    for name, env in real_servers.RELEASES.items():
+        assert install_plan.make_plan([name]).missing == (env.over, name)
+    assert (
+        "sglang-0.5.11"
+        not in subprocess.run(
+            [sys.executable, install.__file__, "--check"], capture_output=True, text=True, check=False
+        ).stdout
+    )
+
+
 FAKE_PIP = """\
 #!/bin/sh
 echo "Collecting torch==2.13.0"

@@ -5,13 +5,10 @@
 from __future__ import annotations
 
 import concurrent.futures
-import json
-import os
 import pathlib
-import subprocess
 
 import pytest
-import real_servers
+from ask_server import ask
 
 from ansible_collections.llmops.sglang.plugins.module_utils._drafter import read_drafter
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure
@@ -93,18 +90,13 @@ def command_of(case):
 @pytest.fixture(scope="module")
 def all_answers():
     """What the server of each release says of each case; both load at the same time, which is what takes long."""
-    environ = {**os.environ, "PYTHONPATH": str(HERE / "shim"), "LLMOPS_STAND_INS": "torchvision,IPython,sgl_kernel"}
-    environ.update(SGLANG_USE_CPU_ENGINE="1", SGLANG_IS_FLASHINFER_AVAILABLE="false", HF_HUB_OFFLINE="1")
 
-    def ask(version):
-        command = [str(real_servers.interpreter(f"sglang-{version}")), str(HERE / "server_rules.py")]
-        asked = json.dumps([command_of(case) for case in RELEASES[version]])
-        done = subprocess.run(command, input=asked, env=environ, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return dict(zip(RELEASES[version], json.loads(done.stdout.splitlines()[-1]), strict=True))
+    def asked(version):
+        answers = ask(version, "server_rules.py", [command_of(case) for case in RELEASES[version]])
+        return dict(zip(RELEASES[version], answers, strict=True))
 
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        return dict(zip(RELEASES, pool.map(ask, RELEASES), strict=True))
+        return dict(zip(RELEASES, pool.map(asked, RELEASES), strict=True))
 
 
 @pytest.fixture(params=RELEASES)

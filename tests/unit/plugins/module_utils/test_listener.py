@@ -250,6 +250,16 @@ def test_workers_that_died_are_told_and_helpers_are_not(proc):
     assert members("", proc.groups) == [] and members("/nowhere", proc.groups) == []
 
 
+def test_a_helper_that_a_worker_is_about_to_execute_is_none(proc):
+    proc.process(100)
+    proc.process(101, comm="sglang::schedul", parent=100)
+    proc.process(102, comm="sglang::schedul", parent=100)
+    proc.process(408, comm="sglang::schedul", parent=102)
+    proc.process(409, comm="VLLM::EngineCor", parent=100)
+    proc.process(410, comm="VLLM::Worker_TP", parent=409)
+    assert list(workers(members(GROUP, proc.groups), proc.root)) == [101, 102, 409, 410]
+
+
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
 def test_real_sockets_of_this_process(family, address):
     with socket.create_server((address, 0), family=family) as server:
