@@ -18,7 +18,8 @@ options:
         warned.
     type: dict
 notes:
-  - Who holds a unit is kept below C(/run/llmops-sglang) (C(/run/user/UID/llmops-sglang) for a unit of a user), which the next boot
-    finds empty; a user who may not write there holds nothing and is warned. Nothing has to be let go. A play that was killed holds nothing any more; only another controller believes in it for
-    as long as its connection is open, and waits 75 seconds for the end of that.
+  - Who holds a unit is kept below C(/run/llmops-sglang) (C(/run/user/UID/llmops-sglang) for a unit of a user), which the
+    next boot finds empty; a user who may not write there holds nothing and is warned. Nothing has to be let go. A play
+    that was killed holds nothing any more; only another controller believes in it for as long as its connection is
+    open, and waits 75 seconds for the end of that.
 """

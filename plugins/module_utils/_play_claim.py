@@ -69,7 +69,7 @@ def claimed_unit(params: t.Mapping[str, t.Any], look_only: bool, runtime: str = 
             claim = _read(handle)
             yield _seen(unit, claim, play) if claim and _goes_on(claim, play) else Claimed()
             return
-        with _lock_file(f"{path}.lock") as lock:
+        with _lock_file(f"{path}.lock") or contextlib.nullcontext() as lock:
             claim = _wait_for_it(handle, lock, unit, path, play)
             if writable and play:
                 since = claim.get("since") if claim and _same(claim, play) else None
@@ -118,18 +118,15 @@ def _open(path: str, write: bool) -> tuple[int, bool]:
         return -1, False
 
 
-@contextlib.contextmanager
-def _lock_file(path: str) -> t.Iterator[t.Optional[t.IO[bytes]]]:
+def _lock_file(path: str) -> t.Optional[t.IO[bytes]]:
     """A file of its own, which nobody else can open: who may read one can hold its lock. ``None`` where none can be made."""
     try:
         number = _open_file(path, os.O_RDWR | os.O_CREAT, 0o600)
     except (PermissionError, FileNotFoundError):
-        yield None
-        return
+        return None
     except OSError as exc:
         raise _write_failed(path, exc) from exc
-    with os.fdopen(number, "r+b", buffering=0) as lock:
-        yield lock
+    return os.fdopen(number, "r+b", buffering=0)
 
 
 def _open_file(path: str, flags: int, mode: int = 0o644) -> int:

@@ -59,7 +59,9 @@ class Release:
 # Of each: what came with a later release, or was gone by then.
 RELEASES = (
     Release("0.5.10.post1", "", (OLD, "--speculative-dflash-block-size")),
+    Release("0.5.11", OLD, (NEW,), counts=False),
     Release("0.5.12.post1", NEW, ("--speculative-use-rejection-sampling",), counts=False),
+    Release("0.5.19", "", ("--speculative-domino-candidate-pool-size",)),
 )
 
 
