@@ -98,7 +98,7 @@ def _check(path: str, record: t.Any) -> None:
     if not record["cells"]:
         raise _refused(f"The record '{path}' has no cell", "measure again")
     for cell in record["cells"]:
-        bad = [key for key, types in _CELL if not isinstance(cell, dict) or not _is(cell.get(key, ""), types)]
+        bad = [key for key, types in _CELL if key not in mapping(cell) or not _is(cell[key], types)]
         if bad:
             raise _refused(f"A cell of the record '{path}' has no usable '{bad[0]}'", remedy)
 

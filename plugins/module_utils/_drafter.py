@@ -113,7 +113,9 @@ def _count(layer_types: t.Any) -> dict[str, int]:
 
 
 def _names(value: t.Any) -> list[str]:
-    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+    names = [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+    # JSON can write half a character, which no result can carry.
+    return [name.encode("utf-8", "replace").decode() for name in names]
 
 
 def _in_hub_cache(name: str, environment: t.Mapping[str, str], home: str, revision: str) -> str:

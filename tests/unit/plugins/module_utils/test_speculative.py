@@ -172,6 +172,12 @@ def test_no_trained_window_is_no_guess(drafter):
     assert caught.value.failure_class == "rule_violated"
 
 
+def test_half_a_character_in_a_drafters_names_is_none_that_a_result_cannot_carry(tmp_path):
+    (tmp_path / "config.json").write_text(r'{"architectures": ["A\ud800"], "layer_types": ["\udcff"]}')
+    drafter = read_drafter(str(tmp_path), {})
+    assert (drafter.architectures, drafter.layer_types) == (["A?"], {"?": 1})
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"architectures": 5, "layer_types": [{}, 1]}'], ids=range(2))
 def test_a_drafters_configuration_of_other_types_is_read(tmp_path, text):
     (tmp_path / "config.json").write_text(text)

@@ -60,6 +60,13 @@ def test_a_figure_below_all_reason_is_none(compared):
         (json.dumps({**record(), "schema_version": 2}), "schema version 2"),
         (json.dumps({**record(), "cells": []}), "no cell"),
         (json.dumps({**record(), "cells": [{"cell_id": "x"}]}), "'context'"),
+        *(
+            (
+                json.dumps({**record(), "cells": [{k: v for k, v in record()["cells"][0].items() if k != key}]}),
+                f"'{key}'",
+            )
+            for key in ("cell_id", "run", "valid", "reasons")
+        ),
         (json.dumps({**record(), "run_id": 5}), "'run_id'"),
         (json.dumps({**record(), "evidence_before": None}), "'evidence_before'"),
     ],
