@@ -61,7 +61,12 @@ RELEASES = (
     Release("0.5.10.post1", "", (OLD, "--speculative-dflash-block-size")),
     Release("0.5.11", OLD, (NEW,), counts=False),
     Release("0.5.12.post1", NEW, ("--speculative-use-rejection-sampling",), counts=False),
+    Release("0.5.13.post1", NEW, ("--speculative-use-rejection-sampling",)),
+    Release("0.5.14", NEW, ("--speculative-dspark-block-size",)),
+    Release("0.5.18", "", ("--speculative-domino-candidate-pool-size",)),
     Release("0.5.19", "", ("--speculative-domino-candidate-pool-size",)),
+    Release("0.5.20", "", (OLD, "--speculative-draft-sink-size")),
+    Release("0.5.22", "", (OLD,)),
 )
 
 
