@@ -126,7 +126,8 @@ class SimulatedServer:
         try:
             yield
         finally:
-            os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     def stays(self, seconds=0.3):
         """Fails as soon as the process ends, within a time that is long for what it does at its fastest pace.

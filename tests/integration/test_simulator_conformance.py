@@ -48,12 +48,7 @@ def compare_answer(exchange, answer):
 def ask(server, exchange, directory):
     body = recordings.moved(exchange["body"], directory)
     headers = exchange.get("headers") or {}
-    return server.call(exchange["method"], recordings.moved(exchange["path"], directory), body, headers, timeout=120)
-
-
-def wait_until_it_runs(server, future):
-    while not server.get("/v1/loads").json["loads"][0]["num_running_reqs"]:
-        assert not future.done(), "it has ended, and was never seen"
+    return server.call(exchange["method"], recordings.moved(exchange["path"], directory), body, headers, timeout=30)
 
 
 @pytest.mark.parametrize(("record", "server"), SERVERS)
@@ -71,7 +66,8 @@ def test_answers(tmp_path, record, server):
         for exchange in exchanges:
             if future is None and "busy" in exchange["name"]:
                 future = pool.submit(ask, simulator, background, tmp_path)
-                wait_until_it_runs(simulator, future)
+                while not simulator.get("/v1/loads").json["loads"][0]["num_running_reqs"]:
+                    pass
             if exchange is background:
                 answer = future.result()
             else:
@@ -115,9 +111,9 @@ def act(name, server, directory, record):
         server.chat()
         pool = concurrent.futures.ThreadPoolExecutor()
         if name == "sigint_busy":
-            wait_until_it_runs(
-                server, pool.submit(server.chat, "a long tale", max_tokens=1200, ignore_eos=True, timeout=120)
-            )
+            pool.submit(server.chat, "a long tale", max_tokens=1200, ignore_eos=True, timeout=60)
+            while not server.get("/v1/loads").json["loads"][0]["num_running_reqs"]:
+                pass
         elif name == "sigint_idle":
             # A poller's health check was in flight when the signal came.
             wait_until_read(server, pool)
@@ -196,90 +192,38 @@ def look(server, path):
         return "reset"
 
 
-class Pollers:
-    """One thread for each path, and the statuses that it sees one after the other until it has seen the last one."""
-
-    def __init__(self, server, wanted):
-        self.server, self.wanted = server, wanted
-        self.seen = {path: [] for path in wanted}
-        self.paused = set()
-
-    def poll(self, path):
-        wanted, seen = steady(self.wanted[path]), self.seen[path]
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            while path in self.paused:
-                time.sleep(0.01)
-            status = look(self.server, path)
-            if not seen or seen[-1] != status:
-                seen.append(status)
-            if status == wanted[-1] and len(steady(seen)) >= len(wanted):
-                return
-            time.sleep(0.01)
-
-    def wait(self, status):
-        """Until each one that is to see a status has seen it."""
-        paths = [path for path, statuses in self.wanted.items() if status in statuses]
-        deadline = time.monotonic() + 60
-        while not all(status in self.seen[path] for path in paths):
-            assert time.monotonic() < deadline, f"not everywhere {status}: {self.seen}"
-            time.sleep(0.01)
-
-
-# The warm-up asks for /model_info before it generates, and asks again and again where its connection is reset.
-RESETS = 100
-
-
-def begin(server, pollers):
-    """Let a stopped server start, and not get ready before each poller has seen what goes before."""
-    pollers.wait("refused")
-    # Whoever asks takes one of the resets.
-    pollers.paused.add("/model_info")
-    os.kill(server.process.pid, signal.SIGCONT)
-    pollers.wait("503")
-    for dummy in range(RESETS):
-        look(server, "/model_info")
-    pollers.paused.clear()
-
-
-def drain(name, server, pollers):
-    """The signal, while an answer under way holds the drain until each poller has seen it."""
-    body = '{"text": "x", "stream": true, "sampling_params": {"max_new_tokens": 100000, "ignore_eos": true}}'
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
-        client.sendall(f"POST /generate HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
-        assert client.recv(1000)
-        send(name, server)
-        pollers.wait("503")
-
-
 @pytest.mark.parametrize(("record", "name"), PHASES)
 def test_phases(tmp_path, record, name):
     """The statuses that a poller sees one after the other, while the server starts or ends."""
     wanted = recordings.load(record, "phases.json")[name]
     data = recordings.load(record, "exchanges.json")
     args = next(iter(data["servers"].values()))
-    env = {"SIM_LOAD_SECONDS": "0.3", "SIM_PACE": "0.05"}
-    if name == "start":
-        env["SIM_FAULT"] = f"serving:hang:reset@path=/model_info@times={RESETS}"
-    with recordings.start(record, args, tmp_path, **env) as server:
-        if name == "start":
-            os.kill(server.process.pid, signal.SIGSTOP)
-        else:
+    seen = {path: [] for path in wanted}
+    # A state that a poller is to see must last for several of its looks.
+    pace = "0.3" if name == "sigterm_idle" else "0.05"
+    slow = {"SIM_LOAD_SECONDS": "0.3", "SIM_WARMUP_SECONDS": "0.6", "SIM_PACE": pace}
+    with recordings.start(record, args, tmp_path, **slow) as server:
+        if name != "start":
             server.wait_ready()
-        pollers = Pollers(server, wanted)
+
+        def poll(path):
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                status = look(server, path)
+                if not seen[path] or seen[path][-1] != status:
+                    seen[path].append(status)
+                if status == steady(wanted[path])[-1] and len(steady(seen[path])) >= len(steady(wanted[path])):
+                    return
+                time.sleep(0.01)
+
         with concurrent.futures.ThreadPoolExecutor(len(wanted)) as pool:
-            futures = [pool.submit(pollers.poll, path) for path in wanted]
-            if name == "start":
-                begin(server, pollers)
-            else:
-                pollers.wait("200")
-                if "503" in wanted["/health"]:
-                    drain(name, server, pollers)
-                else:
-                    send(name, server)
+            futures = [pool.submit(poll, path) for path in wanted]
+            if name != "start":
+                while not all(seen.values()):
+                    time.sleep(0.01)
+                send(name, server)
             for future in futures:
                 future.result()
-    seen = pollers.seen
     if name.endswith("_group") and "503" not in wanted["/health"]:
         # All its processes end at once: a health check in that moment is told of the shutdown, or meets nobody.
         seen["/health"] = [status for status in seen["/health"] if status != "503"]

@@ -22,7 +22,7 @@ def long_stream(server, tokens=60):
     return server.chat("a long tale", max_tokens=tokens, stream=True, ignore_eos=True, timeout=120)
 
 
-def busy(server, pool, tokens=60):
+def busy(server, pool, tokens=240):
     """A stream in flight, returned once the scheduler has taken it."""
     future = pool.submit(long_stream, server, tokens)
     while not server.get("/v1/loads").json["loads"][0]["num_running_reqs"]:
