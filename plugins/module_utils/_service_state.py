@@ -185,8 +185,8 @@ class ServiceChange:
     def _check_startable(self, state: UnitState) -> None:
         if state.transient and state.running:
             msg = (
-                f"The unit '{self._name}' is a transient one, as of systemd-run, and would be gone once its process is stopped: "
-                "write it with server_unit after 'systemctl stop'. The process that runs was left as it is."
+                f"The unit '{self._name}' is a transient one, as of systemd-run, and would be gone once its process is stopped: stop it "
+                f"with 'systemctl stop {self._name}' and let server_unit write it. The process that runs was left as it is."
             )
             raise Failure("unit_invalid", msg, **self.result())
         # A unit that is masked or broken may be what the earlier task mends.

@@ -86,7 +86,7 @@ def check_not_shadowed(place: Place, state: UnitState) -> None:
     if place.style == "unit" and os.path.basename(os.path.dirname(state.fragment_path)) in _BEFORE_OURS:
         raise Failure(
             "unit_invalid",
-            f"The file '{state.fragment_path}' goes before '{place.path}', which systemd would not read: remove the one, or use "
+            f"The file '{state.fragment_path}' goes before '{place.path}', which systemd would not read: remove it, or use "
             "'style: drop_in'.",
         )
 

@@ -222,7 +222,7 @@ def main() -> None:
                 result = history.absent(label) if params["state"] == "absent" else history.listed()
     except Failure as failure:
         warn(module, history, claimed.warnings)
-        fail_module(module, failure)
+        fail_module(module, failure, **claimed.result)
     warn(module, history, claimed.warnings)
     module.exit_json(**result, **claimed.result)
 

@@ -158,7 +158,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llmops.sglang.plugins.module_utils._argspec import PLAY_SPEC, required_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._failure import Failure, fail_module
-from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import claimed_unit
+from ansible_collections.llmops.sglang.plugins.module_utils._play_claim import Claimed, claimed_unit
 from ansible_collections.llmops.sglang.plugins.module_utils._service_state import ServiceChange, Timeouts
 from ansible_collections.llmops.sglang.plugins.module_utils._systemd import Manager
 from ansible_collections.llmops.sglang.plugins.module_utils._unit_name import unit_name
@@ -177,6 +177,7 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     params = module.params
+    claimed = Claimed()
     try:
         with claimed_unit(params, module.check_mode) as claimed:
             change = ServiceChange(
@@ -192,7 +193,7 @@ def main() -> None:
             change.enable(params["enabled"])
             change.bring_to(params["state"])
     except Failure as failure:
-        fail_module(module, failure)
+        fail_module(module, failure, **claimed.result)
     for warning in [*claimed.warnings, *change.warnings]:
         module.warn(warning)
     result = change.result()

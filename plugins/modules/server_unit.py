@@ -359,6 +359,7 @@ def main() -> None:
         argument_spec=ARGUMENT_SPEC, required_if=[("state", "present", ("python",))], supports_check_mode=True
     )
     warnings: list[str] = []
+    claimed = Claimed()
     params = module.params
     try:
         # What is written elsewhere changes no unit of this host.
@@ -369,7 +370,7 @@ def main() -> None:
             result = server.present() if params["state"] == "present" else server.absent()
     except Failure as failure:
         warn(module, warnings)
-        fail_module(module, failure)
+        fail_module(module, failure, **claimed.result)
     warn(module, warnings)
     module.exit_json(**result, **claimed.result)
 

@@ -119,7 +119,7 @@ def wait(tmp_path):
 def test_health_lies(stub, wait):
     server = stub(lambda handler, number: time.sleep(60))
     result = wait({"base_url": server.url, "timeout": 12, "request_timeout": 3})
-    assert result["failure_class"] == "generation_timeout" and result["elapsed"] >= 12, result["elapsed"]
+    assert result["failure_class"] == "generation_timeout" and 12 <= result["elapsed"] < 60, result["elapsed"]
     assert result["attempts"] >= 2 and "fine" in result["msg"] and "generation was not" in result["msg"]
     fault("serving", "The health route lies: it answers, and a generation never ends")
 
@@ -145,7 +145,7 @@ def test_headers_then_silence_or_a_drip(stub, wait, drop):
 
     result = wait({"base_url": stub(drip).url, "timeout": 9, "request_timeout": 2})
     assert result["failure_class"] == "generation_timeout" and result["outcomes"]["timeout"] >= 1
-    assert "after the headers" in result["last_error"] and result["attempts"] >= 2
+    assert "after the headers" in result["last_error"] and result["attempts"] >= 2 and result["elapsed"] < 60
     fault("network", f"The answer begins, and then there is {'a slow drip' if drop else 'silence'}")
 
 

@@ -84,7 +84,7 @@ class Server:
         return self.shell(f"systemctl show --value -p {name} {self.name}")
 
     def write_gated(self, then=""):
-        """The same, not begun before open_gate() has touched its file; the log says meanwhile that weights are loaded."""
+        """The same, not begun before its gate is there; the log says meanwhile that weights are loaded."""
         program = f"/usr/bin/python3 -B -m sglang.launch_server --model-path org/model --port {self.port}"
         gate = f"echo 'Load weight begin. avail mem=78.50 GB'; until test -e {self.gate}; do sleep 0.1; done"
         self.shell(f"rm -f {self.gate}")

@@ -23,11 +23,11 @@ READ = ("galaxy.yml", "changelogs", "meta", "playbooks", "plugins", "roles")
 
 
 def version() -> str:
-    """The release whose summary is written: its fragment has the release's name."""
-    (found,) = [
-        path.stem for path in FRAGMENTS.glob("*.yml") if "release_summary" in yaml.safe_load(path.read_text("utf-8"))
-    ]
-    return found
+    """The release whose summary is written, which gives its fragment the name; before there is one, that of galaxy.yml."""
+    for path in FRAGMENTS.glob("*.yml"):
+        if "release_summary" in yaml.safe_load(path.read_text("utf-8")):
+            return path.stem
+    return yaml.safe_load((CLONE / "galaxy.yml").read_text("utf-8"))["version"]
 
 
 def release_notes() -> str:
